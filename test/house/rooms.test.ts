@@ -17,7 +17,7 @@ const FUNCTION_LINES_MAX = 70;
 const FRAGMENT_LINES = 40;
 
 /** Folders above the limit, circles of folders, functions above the limit, and fragments that are left. Lower it when you mend one. */
-const LEFT = { folders: 0, circles: 0, functions: 17, fragments: 0 };
+const LEFT = { folders: 0, circles: 0, functions: 0, fragments: 0 };
 
 function sources(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })

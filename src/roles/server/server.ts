@@ -10,6 +10,7 @@ import { createIds } from "../../platform/system/ids.ts";
 import type { Lifecycle } from "../../platform/system/lifecycle.ts";
 import { packagePath } from "../../platform/system/package-file.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import { countUnknownKeys } from "../../repositories/credentials/rotation.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "../../repositories/database/database.ts";
 import { unavailable } from "../../repositories/database/error-codes.ts";
@@ -87,19 +88,10 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   );
   await awaiting(() => registerGivenCredentials(config, service.credentials, logger));
   await awaiting(() => warnOfUnknownKeys(database, keys, logger));
-  // What the server registers itself, before it listens, is not announced.
-  let level: "debug" | "info" = "debug";
-  const catalog = createCatalog({
-    database,
-    documents,
-    onRegistered: ({ catalogId, path, kind, version, unchanged }) => {
-      metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
-      if (!unchanged) logger[level]({ catalog_id: catalogId, path, kind, version }, "a document was registered");
-    },
-  });
+  const { catalog, announce } = openCatalog({ database, documents, metrics, logger });
   const logins = { ...deps, database, databaseUrl, authAccount, catalog, credentials: service.credentials };
   await awaiting(() => prepareLogins(logins));
-  level = "info";
+  announce();
   const stopping = new AbortController();
   // Every long poll listens to it. Node takes eleven for a leak.
   setMaxListeners(0, stopping.signal);
@@ -160,6 +152,30 @@ export function checkAccess(config: Config, host: string): void {
     const why = `Refused to listen on ${host} without tokens: everyone who can reach it could run anything`;
     refuse(`${why}. Set FLOW_SERVER_TOKEN, or FLOW_AUTH_DISABLED=true if no one else can reach it`);
   }
+}
+
+/** The catalog. What the server registers itself, before `announce` is called, is only logged for debugging. */
+function openCatalog({
+  database,
+  documents,
+  metrics,
+  logger,
+}: Pick<Parameters<typeof createCatalog>[0], "database" | "documents"> & { metrics: Metrics; logger: Logger }) {
+  let level: "debug" | "info" = "debug";
+  const catalog = createCatalog({
+    database,
+    documents,
+    onRegistered: ({ catalogId, path, kind, version, unchanged }) => {
+      metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
+      if (!unchanged) logger[level]({ catalog_id: catalogId, path, kind, version }, "a document was registered");
+    },
+  });
+  return {
+    catalog,
+    announce() {
+      level = "info";
+    },
+  };
 }
 
 /** A key that was removed too soon is reported now, not when a playbook needs the secret. */

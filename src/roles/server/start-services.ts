@@ -27,7 +27,7 @@ import { createObserver } from "../telemetry/observer.ts";
 import { openProcessTracing } from "../telemetry/open-tracing.ts";
 import { createResultsObserver } from "../telemetry/results-observer.ts";
 import { RETENTION_INTERVAL_MS, startUpkeep } from "./background-jobs.ts";
-import { openBroker } from "./open-broker.ts";
+import { type BrokerLink, openBroker } from "./open-broker.ts";
 import type { FoundDatabase } from "./open-database.ts";
 import { openPresence } from "./presence.ts";
 import { openResultStores } from "./result-stores.ts";
@@ -69,24 +69,11 @@ export async function startService(
 ): Promise<StartedService> {
   const { broker, resultValues, link } = await openBroker(config, logger, lifecycle);
   const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
-  const flushDatabase = openDatabase(found.url, {
-    ...found.options,
-    // One for each round that is under way; shared with nothing that could hold them up.
-    connectionsMax: 1 + config.batchProcessors,
-    byKey: true,
-    statementMs: config.batchProcessingTimeoutMs,
-  });
-  lifecycle.add("the connections that write", () => flushDatabase.close());
+  const flushDatabase = openWriting(found, config, lifecycle);
   const ownNotices = createOwnNotices();
-  let advancing: Pick<Orchestrator, "queueDepth" | "inMemory"> | undefined;
-  const metrics = createMetrics({
-    queueDepth: () => advancing?.queueDepth() ?? 0,
-    executionsInMemory: () => advancing?.inMemory().length ?? 0,
-  });
+  const { metrics, observe } = openMetrics();
   const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
-  const about = { role: "server" as const, version, instance: processor };
-  const tracing = openProcessTracing(config, about, logger, lifecycle);
-  const traces = tracing && createExecutionTraces({ tracing, ratio: config.traceRatio, random: Math.random });
+  const traces = openTraces({ config, version, logger, lifecycle }, processor);
   const service = createService({
     database,
     flushDatabase,
@@ -104,29 +91,14 @@ export async function startService(
     ...(traces !== undefined && { traceOf: traces.traceOf }),
   });
   const { orchestrator } = service;
-  advancing = orchestrator;
+  observe(orchestrator);
   lifecycle.add("the audit log", () => service.audit.close());
   lifecycle.add("the results that go", () => service.results.close());
   lifecycle.add("the executions", () => orchestrator.close());
   await awaiting(() => orchestrator.recovery.recover(0));
   await awaiting(() => orchestrator.recovery.poll());
-  const { sessionUrl } = found;
-  if (sessionUrl !== undefined) {
-    lifecycle.add("hearing of changed sessions", listenForSessions(sessionUrl, service.sessionChanges, logger));
-  }
-  lifecycle.add("hearing of other servers", hear(broker, service, ownNotices, processor));
+  listenToOthers({ found, broker, service, ownNotices, processor, logger, lifecycle });
   const reaper = openReaper(config, { database, broker, metrics, logger, processor });
-  const retention = createRetention({
-    database,
-    results: service.results,
-    holder: processor,
-    days: config.retentionDays,
-    leaseMs: 3 * RETENTION_INTERVAL_MS,
-    intervalMs: RETENTION_INTERVAL_MS,
-    now: Date.now,
-    onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
-    onFailed: (error) => logger.warn({ err: error }, "RETENTION could not delete what was kept for long enough"),
-  });
   const elsewhere = createElsewhere({
     database,
     orchestrator,
@@ -134,17 +106,14 @@ export async function startService(
     isTold: () => link?.isUp() === true,
     now: Date.now,
   });
-  const reaperWork = config.reaperEnabled ? { reaper, intervalMs: config.reaperIntervalMs } : undefined;
-  const presence = openPresence(database, { name: processor, version });
   startUpkeep({
     ...service,
     recovery: orchestrator.recovery,
-    reader: service.reader,
     elsewhere,
     database,
-    presence,
-    reaper: reaperWork,
-    retention,
+    presence: openPresence(database, { name: processor, version }),
+    reaper: config.reaperEnabled ? { reaper, intervalMs: config.reaperIntervalMs } : undefined,
+    retention: openRetention(config, { database, service, processor, logger }),
     logger,
     lifecycle,
   });
@@ -155,15 +124,7 @@ export async function startService(
     ...(link !== undefined && { brokerIsUp: link.isUp }),
     limits: { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs: config.reaperHardTimeoutMs },
   });
-  const overview = createOverview({
-    database,
-    embedded: config.databaseUrl === undefined,
-    ...defined({ broker: link }),
-    reaper: { ...reaper, enabled: config.reaperEnabled, intervalMs: config.reaperIntervalMs },
-    server: processor,
-    staleMs: config.reaperWorkerStaleMs,
-    now: Date.now,
-  });
+  const overview = openOverview(config, { database, broker: link, reaper, processor });
   return { service, metrics, reaper, diagnose, overview };
 }
 
@@ -196,6 +157,97 @@ function hear(
     if (notice.kind !== "commands") return;
     const commandIds = ownNotices.fromOthers(notice.commandIds);
     if (commandIds.length > 0) void orchestrator.offer(commandIds);
+  });
+}
+
+/** Metrics, some of them of an orchestrator that is made later. */
+function openMetrics() {
+  let advancing: Pick<Orchestrator, "queueDepth" | "inMemory"> | undefined;
+  const metrics = createMetrics({
+    queueDepth: () => advancing?.queueDepth() ?? 0,
+    executionsInMemory: () => advancing?.inMemory().length ?? 0,
+  });
+  const observe = (orchestrator: Orchestrator) => {
+    advancing = orchestrator;
+  };
+  return { metrics, observe };
+}
+
+/** Undefined unless traces are exported. */
+function openTraces(
+  { config, version, logger, lifecycle }: Pick<StartServiceDeps, "config" | "version" | "logger" | "lifecycle">,
+  instance: string,
+) {
+  const tracing = openProcessTracing(config, { role: "server", version, instance }, logger, lifecycle);
+  return tracing && createExecutionTraces({ tracing, ratio: config.traceRatio, random: Math.random });
+}
+
+/** Learns of changed sessions from the database, and of what other servers did from the broker. */
+function listenToOthers({
+  found,
+  broker,
+  service,
+  ownNotices,
+  processor,
+  logger,
+  lifecycle,
+}: Pick<StartServiceDeps, "logger" | "lifecycle"> & {
+  found: FoundDatabase;
+  broker: Broker;
+  service: Service;
+  ownNotices: OwnNotices;
+  processor: string;
+}): void {
+  if (found.sessionUrl !== undefined) {
+    const stop = listenForSessions(found.sessionUrl, service.sessionChanges, logger);
+    lifecycle.add("hearing of changed sessions", stop);
+  }
+  lifecycle.add("hearing of other servers", hear(broker, service, ownNotices, processor));
+}
+
+/** The connections that write rounds. */
+function openWriting(found: FoundDatabase, config: Config, lifecycle: Lifecycle): Database {
+  const database = openDatabase(found.url, {
+    ...found.options,
+    // One for each round that is under way; shared with nothing that could hold them up.
+    connectionsMax: 1 + config.batchProcessors,
+    byKey: true,
+    statementMs: config.batchProcessingTimeoutMs,
+  });
+  lifecycle.add("the connections that write", () => database.close());
+  return database;
+}
+
+function openRetention(
+  config: Config,
+  deps: { database: Database; service: Service; processor: string; logger: Logger },
+): ReturnType<typeof createRetention> {
+  const { database, service, processor, logger } = deps;
+  return createRetention({
+    database,
+    results: service.results,
+    holder: processor,
+    days: config.retentionDays,
+    leaseMs: 3 * RETENTION_INTERVAL_MS,
+    intervalMs: RETENTION_INTERVAL_MS,
+    now: Date.now,
+    onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
+    onFailed: (error) => logger.warn({ err: error }, "RETENTION could not delete what was kept for long enough"),
+  });
+}
+
+function openOverview(
+  config: Config,
+  deps: { database: Database; broker: BrokerLink | undefined; reaper: Reaper; processor: string },
+): ReturnType<typeof createOverview> {
+  return createOverview({
+    database: deps.database,
+    embedded: config.databaseUrl === undefined,
+    ...defined({ broker: deps.broker }),
+    reaper: { ...deps.reaper, enabled: config.reaperEnabled, intervalMs: config.reaperIntervalMs },
+    server: deps.processor,
+    staleMs: config.reaperWorkerStaleMs,
+    now: Date.now,
   });
 }
 

@@ -134,7 +134,7 @@ const PROGRAMS_READ_MAX = 50;
 
 /** Builds the service. It works until `orchestrator.close()`. */
 export function createService(deps: ServiceDeps): Service {
-  const { database, config, env } = deps;
+  const { database, config } = deps;
   const { keychain, keychainUpkeep, observer: observerWithKeychain } = keychainOf(deps);
   const hardTimeoutMs = config.claimHardTimeoutMs ?? config.reaperHardTimeoutMs;
   const policy = { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs };
@@ -150,49 +150,25 @@ export function createService(deps: ServiceDeps): Service {
   const readText = (catalogId: string) => findText(database, catalogId);
   const programs = createProgramCache(readText, deps.documents);
   const store = createPostgresExecutionStore({ ...deps, policy });
-  const orchestrator: Orchestrator = createOrchestrator({
+  const orchestrator = orchestratorOf(deps, {
     store,
     programs,
     results,
     sealerOf: (rootExecutionId) => sealing.sealerOf(rootExecutionId),
-    clock: systemClock,
-    defer: setImmediate,
-    env,
-    ...defined({ traceOf: deps.traceOf }),
-    limits: {
-      leaseMs: config.claimLeaseMs,
-      lostClaims: config.commandLostLimit,
-      ackMs: config.batchEnqueueTimeoutMs,
-      queueMax: config.batchQueueMax,
-      processingMs: config.batchProcessingTimeoutMs,
-      processors: config.batchProcessors,
-    },
-    resultOf: (state) => {
-      const result = resultOf(state);
-      return result === null ? null : boundedResult(result);
-    },
-    isRetryable,
-    isDuplicateKey: (error) => /_for_idempotency$/.test(violatedConstraint(error) ?? ""),
-    unavailable,
     observer,
   });
   const programsRead = createProgramCache(readText, deps.documents, PROGRAMS_READ_MAX);
-  const reader = createExecutionReader({
-    store,
-    programs: (catalogId) => programs.peek(catalogId) ?? programsRead(catalogId),
-    now: systemClock.now,
-  });
+  const readProgram = (catalogId: string) => programs.peek(catalogId) ?? programsRead(catalogId);
+  const reader = createExecutionReader({ store, programs: readProgram, now: systemClock.now });
+  const fault = (error: unknown) => observer.fault(error, []);
   const audit = createAudit({
     database,
     days: config.auditDays,
-    onLost: (error, rows) => observer.fault(new Error(`${rows} rows of the audit log were lost`, { cause: error }), []),
-  });
-  const access = createAccess({ database, onFault: (error) => observer.fault(error, []) });
-  const cancelNotices = createCancelNotices({
-    cancelled: (ids) => cancelledAmong(database, ids),
-    onFault: (error) => observer.fault(error, []),
+    onLost: (error, rows) => fault(new Error(`${rows} rows of the audit log were lost`, { cause: error })),
   });
   const claimSecrets = createClaimSecrets(deps.keys);
+  const access = createAccess({ database, onFault: fault });
+  const cancelNotices = createCancelNotices({ cancelled: (ids) => cancelledAmong(database, ids), onFault: fault });
   const sealing = createSealing({ database, keys: deps.keys, audit });
   return {
     orchestrator,
@@ -211,13 +187,7 @@ export function createService(deps: ServiceDeps): Service {
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),
     executions: createExecutions({
-      database,
-      programs,
-      orchestrator,
-      reader,
-      results,
-      access,
-      audit,
+      ...{ database, programs, orchestrator, reader, results, access, audit },
       now: systemClock.now,
     }),
     cancelNotices,
@@ -230,6 +200,35 @@ export function createService(deps: ServiceDeps): Service {
     agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, orchestrator, pollMs: config.batchStatusPollMs }),
   };
+}
+
+/** What advances executions, with the settings of this server. */
+function orchestratorOf(
+  { config, env, traceOf }: ServiceDeps,
+  parts: Pick<OrchestratorDeps, "store" | "programs" | "results" | "sealerOf" | "observer">,
+): Orchestrator {
+  return createOrchestrator({
+    ...parts,
+    clock: systemClock,
+    defer: setImmediate,
+    env,
+    ...defined({ traceOf }),
+    limits: {
+      leaseMs: config.claimLeaseMs,
+      lostClaims: config.commandLostLimit,
+      ackMs: config.batchEnqueueTimeoutMs,
+      queueMax: config.batchQueueMax,
+      processingMs: config.batchProcessingTimeoutMs,
+      processors: config.batchProcessors,
+    },
+    resultOf: (state) => {
+      const result = resultOf(state);
+      return result === null ? null : boundedResult(result);
+    },
+    isRetryable,
+    isDuplicateKey: (error) => /_for_idempotency$/.test(violatedConstraint(error) ?? ""),
+    unavailable,
+  });
 }
 
 /** What MCP clients do with the catalog's agents and with the life of its MCP servers. */

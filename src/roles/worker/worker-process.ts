@@ -73,19 +73,14 @@ export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
       if (isStopping) return;
       deaths = performance.now() - startedAt > STABLE_MS ? 1 : deaths + 1;
       const delayMs = Math.min(LONGEST_MS, FIRST_MS * 2 ** (deaths - 1));
-      logger.error(
-        { pid_of_worker: worker.pid, next_try_ms: delayMs },
-        `the worker died (${why}) and is started again`,
-      );
+      const about = { pid_of_worker: worker.pid, next_try_ms: delayMs };
+      logger.error(about, `the worker died (${why}) and is started again`);
       restart = setTimeout(() => void start(), delayMs);
     };
     worker.on("exit", (code, signal) => {
       if (code === UNUSABLE_SETTINGS && !isStopping) {
         isStopping = true;
-        child = undefined;
-        ended();
         isUnusable(new FlowError("INVALID_SETTING", "The worker cannot use its settings; it said above which one"));
-        return;
       }
       died(signal ?? `exit code ${code}`);
     });
@@ -98,24 +93,12 @@ export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
   const stop = async () => {
     isStopping = true;
     clearTimeout(restart);
-    const running = child;
-    if (running !== undefined) await endOf(running);
+    if (child !== undefined)
+      await drained(child, parts, (call) => {
+        ended = call;
+      });
     process.off("exit", kill);
   };
-  const endOf = (running: ChildProcess) =>
-    new Promise<void>((resolve) => {
-      const limit = setTimeout(() => {
-        logger.error({ pid_of_worker: running.pid }, "the worker did not end in time and is killed");
-        running.kill("SIGKILL");
-      }, parts.stopMs);
-      ended = () => {
-        clearTimeout(limit);
-        resolve();
-      };
-      // Not a signal: a terminal has sent one to both processes, and a second one means "at once".
-      if (running.connected) running.disconnect();
-      else running.kill("SIGTERM");
-    });
   let stopping: Promise<void> | undefined;
   return {
     ready,
@@ -138,4 +121,28 @@ function open({ entry, environment, folder }: WorkerProcessParts): ChildProcess 
   child.stdin?.on("error", () => undefined);
   child.stdin?.end(input);
   return child;
+}
+
+/**
+ * Asks a worker to drain and waits until it has ended; after `stopMs` it is killed. `onEnd` takes the function to call when it
+ * has ended.
+ */
+function drained(
+  running: ChildProcess,
+  { stopMs, logger }: WorkerProcessParts,
+  onEnd: (ended: () => void) => void,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const limit = setTimeout(() => {
+      logger.error({ pid_of_worker: running.pid }, "the worker did not end in time and is killed");
+      running.kill("SIGKILL");
+    }, stopMs);
+    onEnd(() => {
+      clearTimeout(limit);
+      resolve();
+    });
+    // Not a signal: a terminal has sent one to both processes, and a second one means "at once".
+    if (running.connected) running.disconnect();
+    else running.kill("SIGTERM");
+  });
 }

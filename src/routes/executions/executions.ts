@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type * as v from "valibot";
-import type { EventsAnswer, EventsFilter } from "../../schema/api/events.ts";
-import { type ExecutionItem, statesIn } from "../../schema/api/executions.ts";
+import type { EventsAnswer, EventsFilter, EventsQuery } from "../../schema/api/events.ts";
+import { type ExecutionItem, type ExecutionsQuery, statesIn } from "../../schema/api/executions.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { PAGE_MAX, pageSize } from "../../schema/words/wire.ts";
@@ -13,25 +13,12 @@ import { pathId } from "../http/validate.ts";
 /** Executions (interface specification, Execution; and what the service adds to it). */
 export function executionRoutes(executions: Executions, stopping: AbortSignal) {
   return serve(EXECUTION_ROUTES, {
-    list: async (
-      {
-        query: { limit, cursor, status, path_contains, parent_execution_id, id_prefix, since, until, ...filter },
-        maskedJson,
-      },
-      c,
-    ) => {
-      const request = {
-        ...filter,
-        ...(status !== undefined && { statuses: statesIn(status) }),
-        ...defined({ pathContains: path_contains, parentExecutionId: parent_execution_id, idPrefix: id_prefix }),
-        ...(since !== undefined && { since: new Date(since) }),
-        ...(until !== undefined && { until: new Date(until) }),
-      };
+    list: async ({ query: { limit, cursor, ...filter }, maskedJson }, c) => {
       // For a single path a user gets FORBIDDEN instead of an empty list.
       if (filter.path !== undefined) await c.var.permit("view", filter.path);
       const visible = filter.path === undefined ? c.var.visible("view") : undefined;
       const page = { limit: pageSize(limit), ...defined({ cursor }) };
-      const { items, nextCursor } = await executions.list({ ...request, visible }, page);
+      const { items, nextCursor } = await executions.list({ ...listFilterOf(filter), visible }, page);
       return maskedJson({ executions: items.map(itemOf), next_cursor: nextCursor });
     },
     detail: async ({ query: { steps_after }, maskedJson }, c) => {
@@ -41,17 +28,8 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       const answer = { ...itemOf(row), result: row.result ?? null, ...more, ...told };
       return maskedJson(answer);
     },
-    events: async ({ query: { after, before, cursor, limit, order, values, ...filter }, maskedJson }, c) => {
-      const isDescending = order === "desc";
-      const to = isDescending ? (cursor ?? before) : before;
-      const { events, next } = await executions.events(executionId(c), {
-        ...filterOf(filter),
-        after: Number((isDescending ? undefined : cursor) ?? after ?? 0),
-        ...(to !== undefined && { before: Number(to) }),
-        limit: pageSize(limit),
-        isDescending,
-        isShort: values === "short",
-      });
+    events: async ({ query, maskedJson }, c) => {
+      const { events, next } = await executions.events(executionId(c), eventsRequestOf(query));
       // Records are what the log has: their shape was checked when they were written.
       const page = { events, next_cursor: next === undefined ? null : String(next) } as unknown as EventsAnswer;
       return maskedJson(page);
@@ -91,6 +69,33 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       return json({ status: "success", execution_id: id });
     },
   });
+}
+
+/** The filter of a list's query. */
+function listFilterOf(query: Omit<v.InferOutput<typeof ExecutionsQuery>, "limit" | "cursor">) {
+  const { status, path_contains, parent_execution_id, id_prefix, since, until, ...filter } = query;
+  return {
+    ...filter,
+    ...(status !== undefined && { statuses: statesIn(status) }),
+    ...defined({ pathContains: path_contains, parentExecutionId: parent_execution_id, idPrefix: id_prefix }),
+    ...(since !== undefined && { since: new Date(since) }),
+    ...(until !== undefined && { until: new Date(until) }),
+  };
+}
+
+/** The page of a log that a query asks for. Backwards the cursor is the end, forwards the beginning. */
+function eventsRequestOf(query: v.InferOutput<typeof EventsQuery>) {
+  const { after, before, cursor, limit, order, values, ...filter } = query;
+  const isDescending = order === "desc";
+  const to = isDescending ? (cursor ?? before) : before;
+  return {
+    ...filterOf(filter),
+    after: Number((isDescending ? undefined : cursor) ?? after ?? 0),
+    ...(to !== undefined && { before: Number(to) }),
+    limit: pageSize(limit),
+    isDescending,
+    isShort: values === "short",
+  };
 }
 
 /** The filter of a query's words. */

@@ -52,25 +52,6 @@ export function createRoles({ database }: { database: Database }): Roles {
     if (role === undefined) throw unknownRole(name);
     return role;
   };
-  /** One change of a role that the actor may reach, and its row in the audit log, or neither. `given`: rows that it gives. */
-  const changing = async <T>(
-    name: string,
-    asking: Actor,
-    [action, detail]: readonly [action: string, detail: JsonObject],
-    work: (tx: Transaction, actor: Actor) => Promise<T>,
-    given: (role: RoleRow) => Parameters<typeof checkRows>[1] = () => [],
-  ): Promise<T> =>
-    await administer(database, asking, "manage_roles", async (tx, actor) => {
-      const role = await findRole(tx, name);
-      if (role === undefined) throw unknownRole(name);
-      if (name === KEPT_ROLE) throw new FlowError("CONFLICT", `The role '${name}' stays as it is. Add another role`);
-      checkReach(actor, role.permissions, `To change the role '${name}'`);
-      checkRows(actor, given(role), `To change the role '${name}'`);
-      const done = await work(tx, actor);
-      await insertAudit(tx, [audited(actor.caller, action, `role/${name}`, { detail })]);
-      return done;
-    });
-
   return {
     async list({ limit, cursor }) {
       const key = cursor === undefined ? {} : { cursor: textCursor(cursor) };
@@ -102,24 +83,47 @@ export function createRoles({ database }: { database: Database }): Roles {
         await checkPermissions(tx, change.permissions ?? [], actor);
         await updateRole(tx, name, change);
       };
-      await changing(name, asking, ["role.update", detailOf(change)], update, given);
+      await changeRole(database, name, asking, ["role.update", detailOf(change)], update, given);
       return await find(name);
     },
     remove: async (name, actor) =>
-      void (await changing(name, actor, ["role.delete", {}], (tx) => deleteRole(tx, name))),
+      void (await changeRole(database, name, actor, ["role.delete", {}], (tx) => deleteRole(tx, name))),
     async allow(name, permission, actor) {
       const insert = (tx: Transaction) => insertPlaybookPermission(tx, name, permission);
-      const id = await changing(name, actor, ["role.allow", detailOf(permission)], insert, () => [permission]);
+      const id = await changeRole(database, name, actor, ["role.allow", detailOf(permission)], insert, () => [
+        permission,
+      ]);
       if (id === undefined) throw unknownRole(name);
       return id;
     },
     async disallow(name, permissionId, actor) {
-      await changing(name, actor, ["role.disallow", { permission_id: permissionId }], async (tx) => {
+      await changeRole(database, name, actor, ["role.disallow", { permission_id: permissionId }], async (tx) => {
         if (await deletePlaybookPermission(tx, name, permissionId)) return;
         throw new FlowError("NOT_FOUND", `The role '${name}' has no permission ${permissionId} on playbooks`);
       });
     },
   };
+}
+
+/** One change of a role that the actor may reach, and its row in the audit log, or neither. `given`: rows that it gives. */
+async function changeRole<T>(
+  database: Database,
+  name: string,
+  asking: Actor,
+  [action, detail]: readonly [action: string, detail: JsonObject],
+  work: (tx: Transaction, actor: Actor) => Promise<T>,
+  given: (role: RoleRow) => Parameters<typeof checkRows>[1] = () => [],
+): Promise<T> {
+  return await administer(database, asking, "manage_roles", async (tx, actor) => {
+    const role = await findRole(tx, name);
+    if (role === undefined) throw unknownRole(name);
+    if (name === KEPT_ROLE) throw new FlowError("CONFLICT", `The role '${name}' stays as it is. Add another role`);
+    checkReach(actor, role.permissions, `To change the role '${name}'`);
+    checkRows(actor, given(role), `To change the role '${name}'`);
+    const done = await work(tx, actor);
+    await insertAudit(tx, [audited(actor.caller, action, `role/${name}`, { detail })]);
+    return done;
+  });
 }
 
 /** More permissions than a program ever asks for. */

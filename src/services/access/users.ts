@@ -50,36 +50,6 @@ export function createUsers({ database }: { database: Database }): Users {
     if (user === undefined) throw unknownUser(key);
     return user;
   };
-  /**
-   * One change of a user that the actor may reach, and its row in the audit log, or neither. `opens`: it may let a person
-   * log in who could not before.
-   */
-  const changing = async (
-    key: UserKey,
-    asking: Actor,
-    [action, detail]: readonly [action: string, detail: JsonObject],
-    work: (tx: Transaction, user: UserRow, actor: Actor) => Promise<unknown>,
-    opens = false,
-  ) =>
-    await administer(database, asking, "manage_users", async (tx, actor) => {
-      const user = await findUser(tx, key);
-      if (user === undefined) throw unknownUser(key);
-      const roles = await findRoles(
-        tx,
-        user.roles.map(({ role }) => role),
-      );
-      const active = new Set(user.roles.filter(({ isActive }) => isActive).map(({ role }) => role));
-      const held = roles.filter(({ name }) => active.has(name)).flatMap(({ permissions }) => permissions);
-      checkReach(actor, held, `To change ${user.email}`);
-      // The owner of an address logs in as its user, and a reactivated user has their old rights; inactive roles may be switched on.
-      const rows = opens ? roles.flatMap(({ playbooks }) => playbooks) : [];
-      checkRows(actor, rows, `To change ${user.email}`);
-      await work(tx, user, actor);
-      await checkAdministrated(tx, user, held);
-      const about = { detail: { user_id: user.userId, ...detail } };
-      await insertAudit(tx, [audited(actor.caller, action, `user/${user.email}`, about)]);
-      return user;
-    });
   const again = async ({ userId }: UserRow) => await find({ userId });
 
   return {
@@ -109,26 +79,61 @@ export function createUsers({ database }: { database: Database }): Users {
           if (change.isActive === false) await revokeSessions(tx, { userId });
         };
         const opens = change.email !== undefined || change.isActive === true;
-        return await again(await changing(key, actor, ["user.update", detail], update, opens));
+        return await again(await changeUser(database, key, actor, ["user.update", detail], update, opens));
       } catch (error) {
         if (violatedConstraint(error) === "users_email") throw taken(change.email ?? "");
         throw error;
       }
     },
     remove: async (key, actor) =>
-      await changing(key, actor, ["user.delete", {}], (tx, { userId }) => deleteUser(tx, userId)),
+      await changeUser(database, key, actor, ["user.delete", {}], (tx, { userId }) => deleteUser(tx, userId)),
     async grant(key, role, asking) {
       const give = async (tx: Transaction, { userId }: UserRow, actor: Actor) => {
         await checkRoles(tx, [role], actor);
         await grantRoles(tx, userId, [role], actor.user?.userId ?? null);
       };
-      return await again(await changing(key, asking, ["user.grant", { role }], give));
+      return await again(await changeUser(database, key, asking, ["user.grant", { role }], give));
     },
     revoke: async (key, role, actor) =>
       await again(
-        await changing(key, actor, ["user.revoke", { role }], (tx, { userId }) => revokeRole(tx, userId, role)),
+        await changeUser(database, key, actor, ["user.revoke", { role }], (tx, { userId }) =>
+          revokeRole(tx, userId, role),
+        ),
       ),
   };
+}
+
+/**
+ * One change of a user that the actor may reach, and its row in the audit log, or neither. `opens`: it may let a person log in
+ * who could not before.
+ */
+async function changeUser(
+  database: Database,
+  key: UserKey,
+  asking: Actor,
+  [action, detail]: readonly [action: string, detail: JsonObject],
+  work: (tx: Transaction, user: UserRow, actor: Actor) => Promise<unknown>,
+  opens = false,
+): Promise<UserRow> {
+  return await administer(database, asking, "manage_users", async (tx, actor) => {
+    const user = await findUser(tx, key);
+    if (user === undefined) throw unknownUser(key);
+    const roles = await findRoles(
+      tx,
+      user.roles.map(({ role }) => role),
+    );
+    const active = new Set(user.roles.filter(({ isActive }) => isActive).map(({ role }) => role));
+    const held = roles.filter(({ name }) => active.has(name)).flatMap(({ permissions }) => permissions);
+    checkReach(actor, held, `To change ${user.email}`);
+    // The owner of an address logs in as its user, and a reactivated user has their old rights; inactive roles may be switched on.
+    const rows = opens ? roles.flatMap(({ playbooks }) => playbooks) : [];
+    checkRows(actor, rows, `To change ${user.email}`);
+    await work(tx, user, actor);
+    await checkAdministrated(tx, user, held);
+    const about = { detail: { user_id: user.userId, ...detail } };
+    await insertAudit(tx, [audited(actor.caller, action, `user/${user.email}`, about)]);
+    return user;
+  });
 }
 
 async function checkRoles(tx: Transaction, names: readonly string[], actor: Actor): Promise<void> {

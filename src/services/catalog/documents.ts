@@ -33,6 +33,11 @@ const REGISTERED_MAX = 64;
 /** Memory of the thread. Reading 1 MiB takes some 200 MB. */
 const THREAD_MB = 512;
 
+interface ThreadOptions {
+  file?: URL;
+  threadMb?: number;
+}
+
 interface Waiting extends DocumentRequest {
   resolve(read: DocumentRead & RegisteredRead): void;
   reject(error: FlowError): void;
@@ -43,39 +48,26 @@ interface Waiting extends DocumentRequest {
  * when it is first needed, kept, and replaced when it ended. `file` is what it begins with, `threadMb` what
  * its memory may hold: others in tests.
  */
-export function createDocuments({
-  file = THREAD_FILE,
-  threadMb = THREAD_MB,
-}: {
-  file?: URL;
-  threadMb?: number;
-} = {}): Documents {
+export function createDocuments({ file = THREAD_FILE, threadMb = THREAD_MB }: ThreadOptions = {}): Documents {
   /** The first one is with the thread. */
   const queue: Waiting[] = [];
   let thread: Worker | undefined;
   let isClosed = false;
 
   const open = (): Worker => {
-    const opened = new Worker(file, {
-      // It needs nothing of the environment, which holds secrets.
-      env: {},
-      name: "documents",
-      resourceLimits: { maxOldGenerationSizeMb: threadMb },
+    const opened = openThread(file, threadMb, {
+      read(read) {
+        queue.shift()?.resolve(read);
+        next();
+      },
+      ended(why) {
+        if (thread !== opened) return;
+        thread = undefined;
+        void opened.terminate();
+        queue.shift()?.reject(unavailable(`the thread that reads large documents ended: ${why}`));
+        next();
+      },
     });
-    const ended = (why: string) => {
-      if (thread !== opened) return;
-      thread = undefined;
-      void opened.terminate();
-      queue.shift()?.reject(unavailable(`the thread that reads large documents ended: ${why}`));
-      next();
-    };
-    opened.on("message", (read: DocumentRead & RegisteredRead) => {
-      queue.shift()?.resolve(read);
-      next();
-    });
-    opened.on("messageerror", (error) => ended(messageOf(error)));
-    opened.on("error", (error) => ended(messageOf(error)));
-    opened.on("exit", (code) => ended(`exit code ${code}`));
     return opened;
   };
   /** Idle, it keeps no process alive. */
@@ -97,10 +89,7 @@ export function createDocuments({
     const same = queue.filter(({ file }) => (file !== undefined) === isRegistered).length;
     if (same >= max) throw unavailable(`${max} large ${isRegistered ? "playbooks" : "documents"} are before it`);
     return await new Promise((resolve, reject) => {
-      const waiting = { ...request, resolve, reject };
-      // The first one is with the thread already, whatever it is.
-      const place = isRegistered ? queue.findIndex(({ file }, index) => index > 0 && file === undefined) : -1;
-      queue.splice(place === -1 ? queue.length : place, 0, waiting);
+      queue.splice(placeFor(isRegistered, queue), 0, { ...request, resolve, reject });
       if (queue.length === 1) next();
     });
   };
@@ -123,6 +112,31 @@ export function createDocuments({
       await ending?.terminate();
     },
   };
+}
+
+/** Starts the thread. `ended` may be called more than once. */
+function openThread(
+  file: URL,
+  threadMb: number,
+  on: { read(read: DocumentRead & RegisteredRead): void; ended(why: string): void },
+): Worker {
+  const opened = new Worker(file, {
+    // It needs nothing of the environment, which holds secrets.
+    env: {},
+    name: "documents",
+    resourceLimits: { maxOldGenerationSizeMb: threadMb },
+  });
+  opened.on("message", on.read);
+  opened.on("messageerror", (error) => on.ended(messageOf(error)));
+  opened.on("error", (error) => on.ended(messageOf(error)));
+  opened.on("exit", (code) => on.ended(`exit code ${code}`));
+  return opened;
+}
+
+/** Playbooks of the catalog go before documents. The first one is with the thread already, whatever it is. */
+function placeFor(isRegistered: boolean, queue: readonly Waiting[]): number {
+  const place = isRegistered ? queue.findIndex(({ file }, index) => index > 0 && file === undefined) : -1;
+  return place === -1 ? queue.length : place;
 }
 
 /** What is too long is refused unread, at once. */

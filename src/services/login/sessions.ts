@@ -58,20 +58,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
     if (known.size > ENTRIES_MAX) known.delete(known.keys().next().value ?? "");
   };
 
-  const stored = async (tokenSha256: string): Promise<SessionEntry | undefined> => {
-    if (store === undefined || !fresh.isListening()) return undefined;
-    try {
-      const found = await store.get(BUCKET, tokenSha256);
-      const entry = found === undefined ? undefined : decodeSession(found);
-      return entry !== undefined && fresh.isFresh(tokenSha256, entry, "elsewhere") ? entry : undefined;
-    } catch (error) {
-      deps.onFault(error);
-      return undefined;
-    }
-  };
-
   const look = async (tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined> => {
-    const found = await stored(tokenSha256);
+    const found = await storedSession(deps, fresh, tokenSha256);
     if (found !== undefined) {
       deps.onChecked("broker");
       remember(tokenSha256, found);
@@ -124,4 +112,21 @@ export function createSessions(deps: SessionsDeps): Sessions {
       asking.clear();
     },
   };
+}
+
+/** The broker's entry of a session, while it may be believed. */
+async function storedSession(
+  { store, onFault }: SessionsDeps,
+  fresh: ReturnType<typeof createFreshness>,
+  tokenSha256: string,
+): Promise<SessionEntry | undefined> {
+  if (store === undefined || !fresh.isListening()) return undefined;
+  try {
+    const found = await store.get(BUCKET, tokenSha256);
+    const entry = found === undefined ? undefined : decodeSession(found);
+    return entry !== undefined && fresh.isFresh(tokenSha256, entry, "elsewhere") ? entry : undefined;
+  } catch (error) {
+    onFault(error);
+    return undefined;
+  }
 }

@@ -73,49 +73,30 @@ const WAIT_MS = 30_000;
 /** Waits between two looks for a call. */
 const LOOKS_MS = [50, 200, 750, 2_000] as const;
 
-/** Calls over the executions of this server. */
-export function createAgentCalls(deps: {
+/** What calls of agents need. */
+interface AgentCallsDeps {
   tools: AgentTools;
   executions: Pick<Executions, "start" | "startedUnder" | "detail" | "follow" | "outcome" | "cancel">;
-}): AgentCalls {
-  const { tools, executions } = deps;
-  const start = async (caller: AgentCaller, { name, inputs, key }: ToolCallRequest): Promise<BegunCall> => {
-    const tool = await allowedTool(tools, caller, name);
-    checkInputs(tool, inputs);
-    const bodySha256 = createHash("sha256")
-      .update(JSON.stringify([name, inputs]))
-      .digest("hex");
-    const { executionId } = await executions.start({
-      catalogId: tool.catalogId,
-      resourceKind: "agent",
-      input: inputs,
-      ...defined({ startedBy: caller.userId }),
-      ...(key !== undefined && { idempotency: { caller: `mcp:${caller.id}`, key, bodySha256 } }),
-    });
-    return { executionId, path: tool.path, steps: tool.steps, isShown: await isShown(caller, tool.path) };
-  };
-  const look = async (caller: AgentCaller, key: string): Promise<BegunCall | undefined> => {
-    const executionId = await executions.startedUnder(`mcp:${caller.id}`, key);
-    if (executionId === undefined) return undefined;
-    const { row, steps } = await executions.detail(executionId);
-    await caller.permit("execute", row.path);
-    return { executionId, path: row.path, steps: steps.length, isShown: await isShown(caller, row.path) };
-  };
+}
+
+/** Calls over the executions of this server. */
+export function createAgentCalls(deps: AgentCallsDeps): AgentCalls {
+  const { executions } = deps;
   /** Calls that begin here: a lookup of one waits until it is written. */
   const beginning = new Map<string, Promise<unknown>>();
   const find = async (caller: AgentCaller, key: string, signal: AbortSignal) => {
     await beginning.get(`${caller.id} ${key}`)?.catch(() => undefined);
-    let call = await look(caller, key);
+    let call = await lookFor(deps, caller, key);
     for (const ms of LOOKS_MS) {
       if (call !== undefined || signal.aborted) break;
       await sleep(ms, undefined, { signal }).catch(() => undefined);
-      call = await look(caller, key);
+      call = await lookFor(deps, caller, key);
     }
     return call;
   };
   return {
     async begin(caller, request) {
-      const begun = start(caller, request);
+      const begun = startCall(deps, caller, request);
       if (request.key === undefined) return await begun;
       const name = `${caller.id} ${request.key}`;
       beginning.set(name, begun);
@@ -148,6 +129,39 @@ export function createAgentCalls(deps: {
       return true;
     },
   };
+}
+
+async function startCall(
+  { tools, executions }: AgentCallsDeps,
+  caller: AgentCaller,
+  { name, inputs, key }: ToolCallRequest,
+): Promise<BegunCall> {
+  const tool = await allowedTool(tools, caller, name);
+  checkInputs(tool, inputs);
+  const bodySha256 = createHash("sha256")
+    .update(JSON.stringify([name, inputs]))
+    .digest("hex");
+  const { executionId } = await executions.start({
+    catalogId: tool.catalogId,
+    resourceKind: "agent",
+    input: inputs,
+    ...defined({ startedBy: caller.userId }),
+    ...(key !== undefined && { idempotency: { caller: `mcp:${caller.id}`, key, bodySha256 } }),
+  });
+  return { executionId, path: tool.path, steps: tool.steps, isShown: await isShown(caller, tool.path) };
+}
+
+/** The call that the caller started under this key, if it is written already. */
+async function lookFor(
+  { executions }: AgentCallsDeps,
+  caller: AgentCaller,
+  key: string,
+): Promise<BegunCall | undefined> {
+  const executionId = await executions.startedUnder(`mcp:${caller.id}`, key);
+  if (executionId === undefined) return undefined;
+  const { row, steps } = await executions.detail(executionId);
+  await caller.permit("execute", row.path);
+  return { executionId, path: row.path, steps: steps.length, isShown: await isShown(caller, row.path) };
 }
 
 /** Readers are recorded in the audit log. */

@@ -2,7 +2,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { createClaiming } from "./claim-commands.ts";
 import { inject } from "./jobs.ts";
 import { createDeadlines } from "./memory/deadlines.ts";
-import { createExecutionCache } from "./memory/execution-cache.ts";
+import { createExecutionCache, type ExecutionCache } from "./memory/execution-cache.ts";
 import { createIdAllocator } from "./memory/id-allocator.ts";
 import { loadExecution } from "./memory/load-execution.ts";
 import { createSubscriptions } from "./memory/subscriptions.ts";
@@ -10,7 +10,7 @@ import type { Orchestrator, OrchestratorDeps } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import { createRecovery } from "./recover.ts";
 import { createReport, markersOf } from "./report.ts";
-import { createRoundLoop } from "./round-loop.ts";
+import { createRoundLoop, type RoundLoop, type RoundLoopDeps } from "./round-loop.ts";
 import type { ApplyDeps } from "./rounds/apply-event.ts";
 import { createReadyQueue } from "./rounds/ready-queue.ts";
 import { createRefill } from "./rounds/refill-ready-queue.ts";
@@ -36,17 +36,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     leaseMs: limits.leaseMs,
     roundsMax: 1 + limits.processors,
     onFault: observer.fault,
-    onCommitted(commit) {
-      const ended = new Set(commit.ended.map(({ executionId }) => executionId));
-      for (const id of commit.moved.keys()) subscriptions.notify(id, ended.has(id));
-      observer.committed(commit);
-    },
-    onClaimed({ readyAt, batch }) {
-      observer.claimed((now() - readyAt) / 1_000);
-      if (batch === undefined || batch.isClaimed) return;
-      batch.isClaimed = true;
-      observer.firstClaim((now() - batch.arrivedAt) / 1_000);
-    },
+    ...announcing(observer, subscriptions, now),
   });
   const refill = createRefill({
     store,
@@ -57,17 +47,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
       if (deps.unavailable(error) === undefined) observer.fault(error, []);
     },
   });
-  let closed = false;
-  const checkOpen = (code: "worker_unavailable" | "UNAVAILABLE") => {
-    if (closed)
-      throw new FlowError(code, "This server is stopping. Send the same again to another one, or in a few seconds");
-    if (roundLoop.depth() >= limits.queueMax) {
-      throw new FlowError(
-        "queue_unavailable",
-        `Already ${roundLoop.depth()} requests wait to be written. Try again in a second`,
-      );
-    }
-  };
+  const gate = createGate(limits.queueMax, roundLoop.depth);
   const parts: OrchestratorParts = {
     ...deps,
     ids,
@@ -77,8 +57,8 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     roundLoop,
     deadlines,
     applyDeps,
-    checkOpen,
-    isClosed: () => closed,
+    checkOpen: gate.check,
+    isClosed: gate.isClosed,
     now,
   };
 
@@ -90,28 +70,80 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     inject: (executionId, event) => inject(roundLoop, executionId, event),
     recovery: createRecovery(parts),
     watch: subscriptions.watch,
-    moved(executionId, { lastEventId, hasEnded }) {
-      const cached = cache.peek(executionId);
-      if (cached !== undefined && !cached.busy) {
-        if (cached.live !== null && cached.live.lastEventId >= lastEventId) return;
-        // The state in memory is outdated. If a round works on it, its write is refused and the state is loaded again.
-        cache.drop(cached);
-      }
-      subscriptions.notify(executionId, hasEnded);
+    moved(executionId, place) {
+      if (dropOutdated(cache, executionId, place.lastEventId)) subscriptions.notify(executionId, place.hasEnded);
     },
     watched: subscriptions.watched,
     inMemory: () => [...cache.all()].filter(({ live }) => live !== null),
     queueDepth: () => roundLoop.depth(),
     async close() {
-      closed = true;
-      for (const pendingClaim of [...roundLoop.waiting])
-        if (pendingClaim.tentative.length === 0) pendingClaim.deliver([]);
-      await roundLoop.idle();
-      // No later events will carry the last markers.
-      for (const cached of cache.all()) {
-        if (cached.markers.length > 0) roundLoop.push(markersOf(cached.executionId));
-      }
-      await roundLoop.idle();
+      gate.close();
+      await finishRounds(roundLoop, cache);
     },
   };
+}
+
+/** What the round loop announces: to followers of executions, to logs and metrics. */
+function announcing(
+  observer: OrchestratorDeps["observer"],
+  subscriptions: ReturnType<typeof createSubscriptions>,
+  now: () => number,
+): Pick<RoundLoopDeps, "onCommitted" | "onClaimed"> {
+  return {
+    onCommitted(commit) {
+      const ended = new Set(commit.ended.map(({ executionId }) => executionId));
+      for (const id of commit.moved.keys()) subscriptions.notify(id, ended.has(id));
+      observer.committed(commit);
+    },
+    onClaimed({ readyAt, batch }) {
+      observer.claimed((now() - readyAt) / 1_000);
+      if (batch === undefined || batch.isClaimed) return;
+      batch.isClaimed = true;
+      observer.firstClaim((now() - batch.arrivedAt) / 1_000);
+    },
+  };
+}
+
+/** Refuses requests once the server stops, and beyond `queueMax` requests that wait. */
+function createGate(queueMax: number, depth: () => number) {
+  let closed = false;
+  return {
+    isClosed: () => closed,
+    close() {
+      closed = true;
+    },
+    check(code: "worker_unavailable" | "UNAVAILABLE") {
+      if (closed)
+        throw new FlowError(code, "This server is stopping. Send the same again to another one, or in a few seconds");
+      if (depth() >= queueMax) {
+        throw new FlowError(
+          "queue_unavailable",
+          `Already ${depth()} requests wait to be written. Try again in a second`,
+        );
+      }
+    },
+  };
+}
+
+/**
+ * Drops a state in memory that lacks this event; false if it has it. If a round works on it, the round's write is refused and
+ * the state is loaded again.
+ */
+function dropOutdated(cache: ExecutionCache, executionId: string, lastEventId: number): boolean {
+  const cached = cache.peek(executionId);
+  if (cached === undefined || cached.busy) return true;
+  if (cached.live !== null && cached.live.lastEventId >= lastEventId) return false;
+  cache.drop(cached);
+  return true;
+}
+
+/** Ends the waiting claims, and writes what is queued. */
+async function finishRounds(roundLoop: RoundLoop, cache: ExecutionCache): Promise<void> {
+  for (const pendingClaim of [...roundLoop.waiting]) if (pendingClaim.tentative.length === 0) pendingClaim.deliver([]);
+  await roundLoop.idle();
+  // No later events will carry the last markers.
+  for (const cached of cache.all()) {
+    if (cached.markers.length > 0) roundLoop.push(markersOf(cached.executionId));
+  }
+  await roundLoop.idle();
 }

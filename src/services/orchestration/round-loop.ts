@@ -69,19 +69,13 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
   const { cache, ids, ready } = deps;
   const waiting = new Set<PendingClaim>();
   let underWay = 0;
-  let isScheduled = false;
   /** Something has changed since the last unsuccessful attempt to answer claims. */
   let isClaimable = false;
-  let idlers: (() => void)[] = [];
 
   const schedule = () => {
-    if (isScheduled || underWay >= deps.roundsMax) return;
-    isScheduled = true;
-    deps.defer(() => {
-      isScheduled = false;
-      turn();
-    });
+    if (underWay < deps.roundsMax) turnSoon();
   };
+  const turnSoon = deferred(deps.defer, () => turn());
   const wake = () => {
     isClaimable = true;
     schedule();
@@ -94,13 +88,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
     rest();
   };
   const queue = createJobQueue({ cache, ids, onLoaded: wake, onFailed: failAll });
-  const run = roundRunner(deps, (round) => {
-    assignCommands(round, [...waiting], ready, cache, {
-      now: deps.now,
-      isUsable: queue.isUsable,
-      joinMax: EXECUTIONS_MAX,
-    });
-  });
+  const run = roundRunner(deps, waiting, queue.isUsable);
 
   const turn = () => {
     if (underWay >= deps.roundsMax) return;
@@ -109,8 +97,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
       return;
     }
     const jobs = queue.take();
-    const canClaim = isClaimable && waiting.size > 0 && ready.size() > 0;
-    if (jobs.length === 0 && !canClaim) return rest();
+    if (jobs.length === 0 && !(isClaimable && waiting.size > 0 && ready.size() > 0)) return rest();
     isClaimable = false;
     underWay += 1;
     const members = jobs.flatMap(({ executionIds }) => executionIds.map((id) => cache.entry(id)));
@@ -123,6 +110,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
     });
     if (queue.length() > 0) schedule();
   };
+  const idlers: (() => void)[] = [];
   const rest = () => {
     if (queue.length() > 0 || underWay > 0) return;
     for (const idler of idlers.splice(0)) idler();
@@ -142,20 +130,37 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
     depth: queue.length,
     idle: () =>
       new Promise((resolve) => {
-        idlers = [...idlers, resolve];
+        idlers.push(resolve);
         schedule();
       }),
   };
 }
 
+/** Calls `call` later: once, however often it is asked for until then. */
+function deferred(defer: (call: () => void) => void, call: () => void): () => void {
+  let isScheduled = false;
+  return () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    defer(() => {
+      isScheduled = false;
+      call();
+    });
+  };
+}
+
 /** Runs a round to its end: written, announced, and its claims answered. It passes the jobs that must run again to `repeat`. */
-function roundRunner(deps: RoundLoopDeps, assign: (round: OpenRound) => void) {
+function roundRunner(
+  deps: RoundLoopDeps,
+  waiting: ReadonlySet<PendingClaim>,
+  isUsable: (cached: CachedExecution) => boolean,
+) {
   const { cache, ready } = deps;
   const roundDeps: RoundDeps = {
     ...deps,
     assign(round) {
       offerIssued(round, ready, deps.now());
-      assign(round);
+      assignCommands(round, [...waiting], ready, cache, { now: deps.now, isUsable, joinMax: EXECUTIONS_MAX });
     },
   };
   const tell = (round: OpenRound, { moved, committed }: RoundEnd) => {

@@ -81,15 +81,6 @@ export function createResults(deps: ResultsDeps): Results {
   const ends = createResultEnds({ database, remover, observer, isStepOver });
   const reader = createResultReader({ ...deps, stores, observer });
 
-  const find = async (ref: string) => {
-    const executionId = executionOfRef(ref);
-    if (executionId === undefined) throw notAvailable(ref, "this service did not issue it");
-    const found = await findResult(database, executionId, ref);
-    if (found === undefined) throw notAvailable(ref, "it was never stored or has been deleted");
-    if (found.isExpired) throw notAvailable(ref, "its time is over");
-    if (found.hasEnded) throw notAvailable(ref, `its ${found.scope} has ended, and it ended with that`);
-    return { found, executionId };
-  };
   const keep = async (keeping: Parameters<typeof keepResult>[1]) => {
     const kept = await keepResult({ database, stores, remover, limits: deps.limits }, keeping);
     observer.stored(kept.store, kept.bytes);
@@ -122,7 +113,7 @@ export function createResults(deps: ResultsDeps): Results {
       }
     },
     async read(ref) {
-      const { found, executionId } = await find(ref);
+      const { found, executionId } = await findStored(database, ref);
       // The engine reads this in the middle of a step's end; only callers outside of it can get an error.
       const step = found.scope === "step" ? stepOfRef(ref) : undefined;
       if (step !== undefined && (await isStepOver(executionId, step)))
@@ -130,13 +121,9 @@ export function createResults(deps: ResultsDeps): Results {
       return reader.opened(ref, found);
     },
     async load(ref) {
-      const { found } = await find(ref);
+      const { found } = await findStored(database, ref);
       const text = (await reader.all(ref, found)).toString("utf8");
-      try {
-        return JSON.parse(text) as Json;
-      } catch (cause) {
-        throw notAvailable(ref, "it is not JSON", cause);
-      }
+      return jsonOf(ref, text);
     },
     async save(ref, json) {
       const executionId = executionOfRef(ref);
@@ -156,6 +143,25 @@ export function createResults(deps: ResultsDeps): Results {
     idle: ends.idle,
     close: ends.close,
   };
+}
+
+/** The stored result of a reference that may be read. Throws `FlowError` REFERENCE_NOT_AVAILABLE. */
+async function findStored(database: Database, ref: string) {
+  const executionId = executionOfRef(ref);
+  if (executionId === undefined) throw notAvailable(ref, "this service did not issue it");
+  const found = await findResult(database, executionId, ref);
+  if (found === undefined) throw notAvailable(ref, "it was never stored or has been deleted");
+  if (found.isExpired) throw notAvailable(ref, "its time is over");
+  if (found.hasEnded) throw notAvailable(ref, `its ${found.scope} has ended, and it ended with that`);
+  return { found, executionId };
+}
+
+function jsonOf(ref: string, text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (cause) {
+    throw notAvailable(ref, "it is not JSON", cause);
+  }
 }
 
 function isJson(contentType: string): boolean {

@@ -73,20 +73,8 @@ export function stepOfRef(ref: string): string | undefined {
 export function createResultEnds(deps: ResultEndsDeps): ResultEnds {
   const { database, remover, observer, rowsMax = 500 } = deps;
   const noted = new Set<string>();
-  const due: (() => Promise<unknown>)[] = [];
-  let running: Promise<void> | undefined;
   let isClosing = false;
-
-  const drain = async () => {
-    for (let next = due.shift(); next !== undefined; next = due.shift()) {
-      await next().catch((error: unknown) => observer.failed("kv", "end", error));
-    }
-    running = undefined;
-  };
-  const soon = (work: () => Promise<unknown>) => {
-    due.push(work);
-    running ??= drain();
-  };
+  const { soon, idle } = createSerialQueue((error) => observer.failed("kv", "end", error));
   /** True when it was noted; it is not any more. */
   const isNoted = (key: string) => noted.size > 0 && noted.delete(key);
 
@@ -107,9 +95,6 @@ export function createResultEnds(deps: ResultEndsDeps): ResultEnds {
     takePages((limit) => takeOfStep(database, { executionId, prefix, before }, limit), rounds);
 
   const walk = createWalk(database);
-  const idle = async () => {
-    while (running !== undefined) await running;
-  };
   return {
     note({ executionId, rootExecutionId, ref, scope }) {
       if (scope === "permanent") return;
@@ -139,12 +124,8 @@ export function createResultEnds(deps: ResultEndsDeps): ResultEnds {
         const owner = scope === "workflow" ? "root" : "execution";
         if (ended.length > 0) removed += await endOwners(owner, ended, ROUNDS_MAX);
         if (scope !== "step") continue;
-        for (const executionId of open.slice(0, LOADED_MAX)) {
-          for (const { prefix, before } of await findStepPrefixes(database, executionId, STEP_AGE_MS, STEPS_MAX)) {
-            const step = stepOfRef(prefix);
-            if (step === undefined || !(await deps.isStepOver(executionId, step))) continue;
-            removed += await endStep(executionId, prefix, before, ROUNDS_MAX);
-          }
+        for await (const { executionId, prefix, before } of endedSteps(deps, open)) {
+          removed += await endStep(executionId, prefix, before, ROUNDS_MAX);
         }
       }
       return removed;
@@ -155,6 +136,35 @@ export function createResultEnds(deps: ResultEndsDeps): ResultEnds {
       await idle();
     },
   };
+}
+
+/** Does one work after another, in order. `onFailed` gets the error of a work that failed; the others go on. */
+function createSerialQueue(onFailed: (error: unknown) => void) {
+  const due: (() => Promise<unknown>)[] = [];
+  let running: Promise<void> | undefined;
+  const drain = async () => {
+    for (let next = due.shift(); next !== undefined; next = due.shift()) await next().catch(onFailed);
+    running = undefined;
+  };
+  return {
+    soon(work: () => Promise<unknown>) {
+      due.push(work);
+      running ??= drain();
+    },
+    async idle() {
+      while (running !== undefined) await running;
+    },
+  };
+}
+
+/** Of open executions the steps that have results and have ended; the first executions of the list only. */
+async function* endedSteps({ database, isStepOver }: ResultEndsDeps, open: readonly string[]) {
+  for (const executionId of open.slice(0, LOADED_MAX)) {
+    for (const { prefix, before } of await findStepPrefixes(database, executionId, STEP_AGE_MS, STEPS_MAX)) {
+      const step = stepOfRef(prefix);
+      if (step !== undefined && (await isStepOver(executionId, step))) yield { executionId, prefix, before };
+    }
+  }
 }
 
 /** Goes through the owners of results page by page, one page each time it is called, and begins anew after the last. */

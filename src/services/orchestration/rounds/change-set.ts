@@ -64,33 +64,15 @@ export function createChangeSet(
 ): ChangeSet {
   const expectedEventId = deps.start === undefined ? live.lastEventId : null;
   const events: EventRecord[] = [];
-  const issued = new Map<string, IssuedCommand>();
-  const commands = new Map<string, CommandChange>();
+  const commands = createCommandChanges();
   const wasTerminal = isTerminal(live.state.status);
-  const { executionId, path } = live.state;
-  const place = { executionId, catalogId: live.catalogId, path };
+  const { executionId } = live.state;
 
   const push = (record: EventRecord) => {
     events.push(record);
     live.lastEventId = record.event_id;
     return record.event_id;
   };
-  const setCommand = (id: string, status: CommandStatus, more: Partial<CommandChange>) => {
-    const fresh = issued.get(id);
-    const known = fresh ?? commands.get(id);
-    const change: CommandChange = {
-      commandId: id,
-      status,
-      attempt: known?.attempt ?? 0,
-      worker: null,
-      leaseMs: known?.leaseMs ?? null,
-      ...more,
-    };
-    if (change.worker === null) change.leaseMs = null;
-    if (fresh !== undefined) Object.assign(fresh, change);
-    else commands.set(id, change);
-  };
-
   const steps: ChangeSet["steps"] = [];
   const cancelled: CancelledCommand[] = [];
   const hasEnded = () => isTerminal(live.state.status) && !wasTerminal;
@@ -100,7 +82,7 @@ export function createChangeSet(
     steps,
     cancelled,
     event(event, cause) {
-      project(event, setCommand, live.state, deps.leaseMs);
+      project(event, commands.set, live.state, deps.leaseMs);
       if (event.type === "step.completed" || event.type === "step.failed") {
         const status = event.type === "step.completed" ? "COMPLETED" : "FAILED";
         steps.push({ executionId, step: event.step, status, durationMs: event.duration_ms });
@@ -109,49 +91,18 @@ export function createChangeSet(
         cancelled.push({ commandId: event.command_id, worker: event.worker });
       }
       live.eventsSinceSnapshot += 1;
-      const parent = live.state.parent?.execution_id;
-      const record = toRecord(event, { ...place, eventId: deps.newId() });
-      if (parent !== undefined && record.node_type === "playbook") record["parent_execution_id"] = parent;
-      const parentEventId = cause ?? ("command_id" in event ? live.issued.get(event.command_id) : undefined);
-      if (parentEventId !== undefined) record["parent_event_id"] = parentEventId;
+      const record = recordOf(live, event, deps.newId(), cause);
       noteIssued(live.issued, event, record.event_id);
       return push(record);
     },
     marker({ type, at, context }) {
-      return push({
-        event_id: deps.newId(),
-        execution_id: executionId,
-        catalog_id: live.catalogId,
-        event_type: type,
-        node_id: path,
-        node_name: path,
-        node_type: "playbook",
-        status: type.slice("batch.".length).toUpperCase(),
-        created_at: new Date(at).toISOString(),
-        result: { status: "ok", context },
-      });
+      return push(markerRecord(live, { type, at, context }, deps.newId()));
     },
-    issue(command) {
-      const step = live.source.program.steps.get(command.step);
-      issued.set(command.command_id, {
-        commandId: command.command_id,
-        status: "PENDING",
-        attempt: 0,
-        worker: null,
-        leaseMs: null,
-        catalogId: live.catalogId,
-        step: command.step,
-        kinds: requiredKinds(live.source.program, command.step, command.claim !== undefined),
-        labels: step?.step.labels ?? null,
-        body: command,
-        ...commands.get(command.command_id),
-      });
-      commands.delete(command.command_id);
-    },
+    issue: (command) => commands.issue(issuedCommand(live, command)),
     count: () => events.length,
     hasEnded,
     idAt: (index) => events[index]?.event_id ?? 0,
-    unclaimed: () => [...issued.values()].filter(({ status }) => status === "PENDING"),
+    unclaimed: () => commands.issued().filter(({ status }) => status === "PENDING"),
     change(resultOf) {
       const { state } = live;
       const change: ExecutionChange = {
@@ -162,8 +113,8 @@ export function createChangeSet(
         status: state.status,
         progress: progressOf(state, live.source.program.playbook.steps.length),
         events,
-        issued: [...issued.values()],
-        commands: [...commands.values()],
+        issued: commands.issued(),
+        commands: commands.changed(),
       };
       if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
       if (hasEnded() && state.error !== null) change.error = state.error;
@@ -173,6 +124,78 @@ export function createChangeSet(
       }
       return change;
     },
+  };
+}
+
+/** The rows of an execution's commands that a round adds or changes. */
+function createCommandChanges() {
+  const issued = new Map<string, IssuedCommand>();
+  const changed = new Map<string, CommandChange>();
+  return {
+    issued: () => [...issued.values()],
+    changed: () => [...changed.values()],
+    issue(command: IssuedCommand) {
+      issued.set(command.commandId, { ...command, ...changed.get(command.commandId) });
+      changed.delete(command.commandId);
+    },
+    set(id: string, status: CommandStatus, more: Partial<CommandChange>) {
+      const fresh = issued.get(id);
+      const known = fresh ?? changed.get(id);
+      const change: CommandChange = {
+        commandId: id,
+        status,
+        attempt: known?.attempt ?? 0,
+        worker: null,
+        leaseMs: known?.leaseMs ?? null,
+        ...more,
+      };
+      if (change.worker === null) change.leaseMs = null;
+      if (fresh !== undefined) Object.assign(fresh, change);
+      else changed.set(id, change);
+    },
+  };
+}
+
+/** The log's record of an event, with the event that caused it. */
+function recordOf(live: LiveExecution, event: FlowEvent, eventId: number, cause: number | undefined): EventRecord {
+  const { executionId, path, parent } = live.state;
+  const record = toRecord(event, { executionId, catalogId: live.catalogId, path, eventId });
+  const parentId = parent?.execution_id;
+  if (parentId !== undefined && record.node_type === "playbook") record["parent_execution_id"] = parentId;
+  const parentEventId = cause ?? ("command_id" in event ? live.issued.get(event.command_id) : undefined);
+  if (parentEventId !== undefined) record["parent_event_id"] = parentEventId;
+  return record;
+}
+
+function markerRecord(live: LiveExecution, { type, at, context }: Marker, eventId: number): EventRecord {
+  const { executionId, path } = live.state;
+  return {
+    event_id: eventId,
+    execution_id: executionId,
+    catalog_id: live.catalogId,
+    event_type: type,
+    node_id: path,
+    node_name: path,
+    node_type: "playbook",
+    status: type.slice("batch.".length).toUpperCase(),
+    created_at: new Date(at).toISOString(),
+    result: { status: "ok", context },
+  };
+}
+
+/** The row of a new command. */
+function issuedCommand({ source: { program }, catalogId }: LiveExecution, command: Command): IssuedCommand {
+  return {
+    commandId: command.command_id,
+    status: "PENDING",
+    attempt: 0,
+    worker: null,
+    leaseMs: null,
+    catalogId,
+    step: command.step,
+    kinds: requiredKinds(program, command.step, command.claim !== undefined),
+    labels: program.steps.get(command.step)?.step.labels ?? null,
+    body: command,
   };
 }
 

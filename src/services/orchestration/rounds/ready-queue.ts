@@ -112,20 +112,109 @@ interface Group {
  * head need not look at each of them, and they leave room for others.
  */
 export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
-  const { groupMax = GROUP_MAX, readyMax = READY_MAX, groupMin = GROUP_MIN, onShort = () => undefined } = options;
+  const groups = createGroups(options);
+  const roomIn = (group: Group): GroupRoom => ({
+    requirement: group.requirement,
+    known: sizeOf(group),
+    room: Math.max(0, groups.most() - sizeOf(group)),
+    refused: group.refused,
+  });
+
+  return {
+    add(entry) {
+      if (groups.isKnown(entry)) return true;
+      const group = groups.open(entry);
+      if (entry.attempt === 0 && (group.isCut || sizeOf(group) >= groups.most())) {
+        group.isCut = true;
+        group.refused += 1;
+        return false;
+      }
+      groups.put(group, entry);
+      return true;
+    },
+    leftOut(requirement) {
+      const group = groups.open(requirement);
+      group.isCut = true;
+      group.refused += 1;
+      if (groups.isShort(group)) options.onShort?.();
+    },
+    addRead(requirement, { entries, isAll, refused }) {
+      const group = groups.open(requirement);
+      let added = 0;
+      let isWhole = isAll && group.refused === refused;
+      for (const entry of entries) {
+        if (groups.isKnown(entry)) continue;
+        if (sizeOf(group) >= groups.most()) {
+          isWhole = false;
+          break;
+        }
+        groups.put(group, entry);
+        added += 1;
+      }
+      group.isCut = !isWhole;
+      groups.forget(group);
+      return added;
+    },
+    take(ability, judge) {
+      let best: Queued | undefined;
+      for (const group of groups.all()) {
+        if (sizeOf(group) === 0 || !suits(group.requirement, ability)) continue;
+        const [first] = group.again.size > 0 ? group.again.values() : group.fresh.values();
+        if (best !== undefined && first !== undefined && isBefore(best, first)) continue;
+        const found = firstOf(group, judge, groups.remove);
+        if (found !== undefined && (best === undefined || isBefore(found, best))) best = found;
+      }
+      if (best === undefined) return undefined;
+      groups.remove(best.commandId);
+      const { order: _, ...entry } = best;
+      return entry;
+    },
+    suits: (ability) => [...groups.all()].some((group) => sizeOf(group) > 0 && suits(group.requirement, ability)),
+    has: groups.has,
+    remove: groups.remove,
+    size: groups.size,
+    roomOf(requirement) {
+      const group = groups.find(requirement);
+      return group === undefined ? { requirement, known: 0, room: groups.most(), refused: 0 } : roomIn(group);
+    },
+    short: () => [...groups.all()].filter(groups.isShort).map(roomIn),
+  };
+}
+
+/** The groups of a queue, and which commands are in them. */
+interface Groups {
+  all(): Iterable<Group>;
+  /** Undefined if it is empty and nothing was left out. */
+  find(requirement: Requirement): Group | undefined;
+  /** The group of a requirement, new if necessary. */
+  open(requirement: Requirement): Group;
+  /** Removes a group that is empty and of which nothing was left out. */
+  forget(group: Group): void;
+  put(group: Group, entry: ReadyEntry): void;
+  remove(commandId: string): void;
+  /** True if it is already there, under this claim or a later one. */
+  isKnown(entry: ReadyEntry): boolean;
+  has(commandId: string): boolean;
+  /** Commands of all groups. */
+  size(): number;
+  /** Commands that one group may have now. */
+  most(): number;
+  isShort(group: Group): boolean;
+}
+
+/** No groups yet. */
+function createGroups({
+  groupMax = GROUP_MAX,
+  readyMax = READY_MAX,
+  groupMin = GROUP_MIN,
+  onShort,
+}: ReadyOptions): Groups {
   const groups = new Map<string, Group>();
   const groupOf = new Map<string, Group>();
   let order = 0;
 
-  const sizeOf = ({ again, fresh }: Group) => again.size + fresh.size;
-  const mostOf = () => (groupOf.size < readyMax ? groupMax : groupMin);
-  const isShort = (group: Group) => group.isCut && sizeOf(group) <= mostOf() / 2;
-  const roomIn = (group: Group): GroupRoom => ({
-    requirement: group.requirement,
-    known: sizeOf(group),
-    room: Math.max(0, mostOf() - sizeOf(group)),
-    refused: group.refused,
-  });
+  const most = () => (groupOf.size < readyMax ? groupMax : groupMin);
+  const isShort = (group: Group) => group.isCut && sizeOf(group) <= most() / 2;
   const forget = (group: Group) => {
     if (sizeOf(group) === 0 && !group.isCut) groups.delete(group.key);
   };
@@ -135,108 +224,66 @@ export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
     groupOf.delete(commandId);
     if (!group.again.delete(commandId)) group.fresh.delete(commandId);
     forget(group);
-    if (isShort(group)) onShort();
+    if (isShort(group)) onShort?.();
   };
-  const open = ({ kinds, labels }: Requirement): Group => {
-    const key = keyOf({ kinds, labels });
-    let group = groups.get(key);
-    if (group === undefined) {
-      group = { key, requirement: { kinds, labels }, again: new Map(), fresh: new Map(), isCut: false, refused: 0 };
-      groups.set(key, group);
-    }
-    return group;
-  };
-  const put = (group: Group, entry: ReadyEntry) => {
-    // Commands in a full queue wait for long: the store has their bodies too.
-    const { body: _, ...bare } = entry;
-    const queued = { ...(groupOf.size < readyMax ? entry : bare), order };
-    (entry.attempt > 0 ? group.again : group.fresh).set(entry.commandId, queued);
-    groupOf.set(entry.commandId, group);
-    order += 1;
-  };
-  /** True if it is already there, under this claim or a later one. */
-  const isKnown = ({ commandId, attempt }: ReadyEntry) => {
-    const group = groupOf.get(commandId);
-    const known = group?.again.get(commandId) ?? group?.fresh.get(commandId);
-    if (known === undefined) return false;
-    if (known.attempt >= attempt) return true;
-    remove(commandId);
-    return false;
-  };
-  /** The first entry that `judge` takes; entries that it drops are removed. */
-  const firstOf = (group: Group, judge: (entry: ReadyEntry) => Verdict) => {
-    let skipped = 0;
-    for (const entries of [group.again, group.fresh]) {
-      for (const entry of entries.values()) {
-        const verdict = judge(entry);
-        if (verdict === "take") return entry;
-        if (verdict === "drop") remove(entry.commandId);
-        else skipped += 1;
-        if (skipped > SKIPPED_MAX) break;
-      }
-    }
-    return undefined;
-  };
-
   return {
-    add(entry) {
-      if (isKnown(entry)) return true;
-      const group = open(entry);
-      if (entry.attempt === 0 && (group.isCut || sizeOf(group) >= mostOf())) {
-        group.isCut = true;
-        group.refused += 1;
-        return false;
+    all: () => groups.values(),
+    find: (requirement) => groups.get(keyOf(requirement)),
+    open({ kinds, labels }) {
+      const key = keyOf({ kinds, labels });
+      let group = groups.get(key);
+      if (group === undefined) {
+        group = { key, requirement: { kinds, labels }, again: new Map(), fresh: new Map(), isCut: false, refused: 0 };
+        groups.set(key, group);
       }
-      put(group, entry);
-      return true;
+      return group;
     },
-    leftOut(requirement) {
-      const group = open(requirement);
-      group.isCut = true;
-      group.refused += 1;
-      if (isShort(group)) onShort();
+    forget,
+    put(group, entry) {
+      // Commands in a full queue wait for long: the store has their bodies too.
+      const { body: _, ...bare } = entry;
+      const queued = { ...(groupOf.size < readyMax ? entry : bare), order };
+      (entry.attempt > 0 ? group.again : group.fresh).set(entry.commandId, queued);
+      groupOf.set(entry.commandId, group);
+      order += 1;
     },
-    addRead(requirement, { entries, isAll, refused }) {
-      const group = open(requirement);
-      let added = 0;
-      let isWhole = isAll && group.refused === refused;
-      for (const entry of entries) {
-        if (isKnown(entry)) continue;
-        if (sizeOf(group) >= mostOf()) {
-          isWhole = false;
-          break;
-        }
-        put(group, entry);
-        added += 1;
-      }
-      group.isCut = !isWhole;
-      forget(group);
-      return added;
-    },
-    take(ability, judge) {
-      let best: Queued | undefined;
-      for (const group of groups.values()) {
-        if (sizeOf(group) === 0 || !suits(group.requirement, ability)) continue;
-        const [first] = group.again.size > 0 ? group.again.values() : group.fresh.values();
-        if (best !== undefined && first !== undefined && isBefore(best, first)) continue;
-        const found = firstOf(group, judge);
-        if (found !== undefined && (best === undefined || isBefore(found, best))) best = found;
-      }
-      if (best === undefined) return undefined;
-      remove(best.commandId);
-      const { order: _, ...entry } = best;
-      return entry;
-    },
-    suits: (ability) => [...groups.values()].some((group) => sizeOf(group) > 0 && suits(group.requirement, ability)),
-    has: (commandId) => groupOf.has(commandId),
     remove,
-    size: () => groupOf.size,
-    roomOf(requirement) {
-      const group = groups.get(keyOf(requirement));
-      return group === undefined ? { requirement, known: 0, room: mostOf(), refused: 0 } : roomIn(group);
+    isKnown({ commandId, attempt }) {
+      const group = groupOf.get(commandId);
+      const known = group?.again.get(commandId) ?? group?.fresh.get(commandId);
+      if (known === undefined) return false;
+      if (known.attempt >= attempt) return true;
+      remove(commandId);
+      return false;
     },
-    short: () => [...groups.values()].filter(isShort).map(roomIn),
+    has: (commandId) => groupOf.has(commandId),
+    size: () => groupOf.size,
+    most,
+    isShort,
   };
+}
+
+function sizeOf({ again, fresh }: Group): number {
+  return again.size + fresh.size;
+}
+
+/** The first entry of a group that `judge` takes; entries that it drops are passed to `remove`. */
+function firstOf(
+  group: Group,
+  judge: (entry: ReadyEntry) => Verdict,
+  remove: (commandId: string) => void,
+): Queued | undefined {
+  let skipped = 0;
+  for (const entries of [group.again, group.fresh]) {
+    for (const entry of entries.values()) {
+      const verdict = judge(entry);
+      if (verdict === "take") return entry;
+      if (verdict === "drop") remove(entry.commandId);
+      else skipped += 1;
+      if (skipped > SKIPPED_MAX) break;
+    }
+  }
+  return undefined;
 }
 
 /** Commands that were given back come first: they have already waited. */
