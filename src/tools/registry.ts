@@ -24,7 +24,7 @@ export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook">;
 
 /** Everything that the tools need to know. */
 export interface ToolSettings {
-  /** Private address ranges that `http`, `mcp` and `nats` may reach (`FLOW_HTTP_ALLOW_PRIVATE`). */
+  /** Private address ranges that tools may reach (`FLOW_HTTP_ALLOW_PRIVATE`). */
   allowPrivate: "all" | readonly string[];
   /** Which HTTP calls go through a proxy (`HTTPS_PROXY` and its like); default none. */
   proxyOf?: ProxyOf | undefined;
@@ -41,7 +41,7 @@ export interface ToolSettings {
   sqldb?: Omit<SqldbOptions, "egress">;
   duckdb?: Omit<DuckdbOptions, "network">;
   warehouse?: Omit<SnowflakeOptions, "egress">;
-  transfer?: Omit<TransferOptions, "egress" | "driver">;
+  transfer?: Omit<TransferOptions, "egress" | "sqlEgress" | "driver">;
   python?: PythonToolOptions;
 }
 
@@ -98,8 +98,12 @@ const LOADERS: { readonly [K in DriverKind]: Loader } = {
   http: async (settings, egress) => (await import("./http/http.ts")).createHttpTool({ ...settings.http, egress }),
   mcp: async (settings, egress) => (await import("./mcp/mcp.ts")).createMcpTool({ ...settings.mcp, egress }),
   sqldb: async (settings, egress, get) => {
-    const { createSqldbTool } = await import("./sqldb/sqldb.ts");
-    return await scripted("sqldb", createSqldbTool({ ...settings.sqldb, egress }), settings, egress, get);
+    const [{ createSqldbTool }, { sqlEgress }] = await Promise.all([
+      import("./sqldb/sqldb.ts"),
+      import("./sql/socket.ts"),
+    ]);
+    const guards = sqlEgress(settings.allowPrivate, egress);
+    return await scripted("sqldb", createSqldbTool({ ...settings.sqldb, egress: guards }), settings, egress, get);
   },
   duckdb: async (settings, egress, get) => {
     const { createDuckdbTool } = await import("./duckdb/duckdb.ts");
@@ -111,8 +115,14 @@ const LOADERS: { readonly [K in DriverKind]: Loader } = {
     const { createSnowflakeTool } = await import("./snowflake/snowflake.ts");
     return await scripted("warehouse", createSnowflakeTool({ ...settings.warehouse, egress }), settings, egress, get);
   },
-  transfer: async (settings, egress, get) =>
-    (await import("./transfer/transfer.ts")).createTransferTool({ ...settings.transfer, egress, driver: get }),
+  transfer: async (settings, egress, get) => {
+    const [{ createTransferTool }, { sqlEgress }] = await Promise.all([
+      import("./transfer/transfer.ts"),
+      import("./sql/socket.ts"),
+    ]);
+    const guards = sqlEgress(settings.allowPrivate, egress);
+    return createTransferTool({ ...settings.transfer, egress, sqlEgress: guards, driver: get });
+  },
   shell: async (settings) =>
     (await import("./shell/shell.ts")).createShellTool({ ...(await sandboxOf(settings)), ...settings.shell }),
   python: async (settings, egress, get) => {

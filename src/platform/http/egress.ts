@@ -94,16 +94,32 @@ function assertAddress(text: string, hostname: string | undefined, allowed: "all
   if (allowed === "all") return;
   const address = ipaddr.parse(text);
   const embedded = embeddedIPv4(address);
+  const real = embedded ?? address;
+  const allowing = allowed.filter((entry) => contains(entry, address) || contains(entry, real));
+  // Wide ranges do not mean them.
+  const isOfCloud = CLOUD_ADDRESSES.some((entry) => contains(entry, real));
+  if (isOfCloud && !allowing.some(isSingle)) refuse(text, hostname, "an address at which a cloud serves its machines");
   const range = refusedRange(address, embedded);
-  if (range === undefined) return;
-  if (allowed.some((entry) => contains(entry, address) || (embedded !== undefined && contains(entry, embedded))))
-    return;
+  if (range !== undefined && allowing.length === 0) refuse(text, hostname, range);
+}
+
+function refuse(text: string, hostname: string | undefined, range: string): never {
   const subject = hostname === undefined ? `address ${text}` : `${hostname}, which resolves to ${text}`;
   throw new FlowError(
     "EGRESS_REFUSED",
     `Refused to connect to ${subject}: it is not a public address (${range}). ` +
       `If tasks may reach it, add ${text} or its range to FLOW_HTTP_ALLOW_PRIVATE.`,
   );
+}
+
+/**
+ * Addresses at which clouds answer every machine, beside the link-local ones: Azure's platform (a public address), the metadata
+ * services of AWS over IPv6 and of Alibaba Cloud. They are reached only where a setting names them, not a range around them.
+ */
+const CLOUD_ADDRESSES = ["168.63.129.16", "fd00:ec2::254", "100.100.100.200"].map(parseRange);
+
+function isSingle([network, bits]: Range): boolean {
+  return bits === (network.kind() === "ipv4" ? 32 : 128);
 }
 
 /** Why the address may not be reached, or undefined for a public one. */

@@ -1,3 +1,4 @@
+import { createEgressGuard } from "../../platform/http/egress.ts";
 import type { SqlAnswer, SqlRequest, SqlRunner } from "../../ports/sql-runner.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { databaseIdentity } from "../../repositories/database/identity.ts";
@@ -8,10 +9,13 @@ import { readSqlConnection } from "../../tools/sql/connection.ts";
 import { type StatementPlace, sqlFailure } from "../../tools/sql/errors.ts";
 import { runStatement, type StatementResult } from "../../tools/sql/run.ts";
 import { openSession, type SqlSession } from "../../tools/sql/session.ts";
+import { sqlEgress } from "../../tools/sql/socket.ts";
 import { type SqlStatement, splitStatements } from "../../tools/sql/split-statements.ts";
 
 /** Longest wait for the database to accept a connection. */
 const CONNECT_MS = 10_000;
+/** An operator runs it, with a credential that an operator has stored. */
+const EGRESS = sqlEgress([], createEgressGuard({ allowPrivate: [] }));
 /** How much longer than the statements may take a call waits: a statement can lift its own limit. */
 const GRACE_MS = 1_000;
 /** Most bytes, as JSON about, that statements may give: an answer that a program can still hold. */
@@ -23,11 +27,11 @@ export function createSqlRunner(database: Database): SqlRunner {
     async run(request) {
       const statements = readStatements(request);
       const { name } = request.credential;
-      const connection = readSqlConnection({}, { [name]: request.credential });
+      const connection = readSqlConnection({}, { [name]: { ...request.credential, isStored: true } });
       const target = `${connection.user}@${connection.host}:${connection.port}/${connection.database}`;
       let session: SqlSession;
       try {
-        session = await openSession(connection, CONNECT_MS);
+        session = await openSession(connection, EGRESS, CONNECT_MS);
       } catch (error) {
         return failure(sqlFailure(target, error));
       }

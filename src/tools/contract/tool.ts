@@ -10,6 +10,8 @@ export interface Credential {
   /** `sqldb`, `oauth2`, `bearer`, `basic`, `api_key`, `service_account`, `warehouse`, `broker`, `analytics_db`, `custom`. */
   type: string;
   data: JsonObject;
+  /** An operator has stored it. Absent: it is written in the playbook. */
+  isStored?: true;
 }
 
 /** OAuth tokens of credentials without a stored token, cached by the worker for all its tasks. */

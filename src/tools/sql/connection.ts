@@ -15,6 +15,8 @@ export interface SqlConnection {
   password: string;
   database: string;
   sslMode: (typeof SSL_MODES)[number];
+  /** Who named the host and the port: an operator with a stored credential, or the playbook. */
+  hostBy: "credential" | "playbook";
 }
 
 /**
@@ -25,7 +27,9 @@ export interface SqlConnection {
 export function readSqlConnection(config: JsonObject, auth: Readonly<Record<string, Credential>>): SqlConnection {
   const credential = chooseCredential(auth);
   const inline = isJsonObject(config["auth"]) ? config["auth"] : {};
-  const keys = { ...connectionKeys(credential?.data ?? {}), ...connectionKeys(inline), ...connectionKeys(config) };
+  const stored = connectionKeys(credential?.data ?? {});
+  const written = { ...connectionKeys(inline), ...connectionKeys(config) };
+  const keys = { ...stored, ...written };
   if (keys.host === undefined) {
     const subject =
       credential === undefined ? "The sqldb task has no credential" : `Credential "${credential.name}" has no host`;
@@ -42,7 +46,14 @@ export function readSqlConnection(config: JsonObject, auth: Readonly<Record<stri
     password: keys.password ?? "",
     database: keys.database ?? user,
     sslMode: readSslMode(keys.sslmode),
+    hostBy:
+      isAllowedBy(credential) && keys.host === stored.host && keys.port === stored.port ? "credential" : "playbook",
   };
+}
+
+/** Whether an operator allows the credential's host by storing it. One that is written in the playbook is its author's. */
+function isAllowedBy(credential: Credential | undefined): boolean {
+  return credential?.isStored === true && own(credential.data, "allow_private") !== false;
 }
 
 /** Names a connection in maps without showing its password. */

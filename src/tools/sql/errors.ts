@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { messageOf } from "../../schema/words/errors.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { type JsonObject, own } from "../../schema/words/json.ts";
 import { failed, type TaskErrorKind, type ToolResult } from "../../schema/words/outcome.ts";
 import type { SqlStatement } from "./split-statements.ts";
@@ -17,6 +17,9 @@ export interface StatementPlace {
 /** The result of a statement that failed, or of a connection that did (language document, section 5.4). */
 export function sqlFailure(target: string, thrown: unknown, place?: StatementPlace): ToolResult {
   if (thrown instanceof postgres.PostgresError) return serverFailure(target, thrown, place);
+  if (thrown instanceof FlowError && thrown.code === "EGRESS_REFUSED") {
+    return failed("client_error", thrown.code, thrown.message);
+  }
   const code = thrown instanceof Error ? own(thrown, "code") : undefined;
   const text = typeof code === "string" ? code : "CONNECTION_FAILED";
   const reason = messageOf(thrown) || text;

@@ -1,5 +1,6 @@
 import { connectionKey, type SqlConnection } from "./connection.ts";
 import { openSession, type SqlSession } from "./session.ts";
+import type { SqlEgress } from "./socket.ts";
 
 /**
  * Sessions by connection, with a bound for each. A pool without sessions is forgotten, so that credentials of the past
@@ -50,7 +51,7 @@ export class SqlPools {
   async #open(pool: Pool): Promise<SqlSession> {
     pool.size += 1;
     try {
-      const session = await openSession(pool.connection, this.#options.connectTimeoutMs);
+      const session = await openSession(pool.connection, this.#options.egress, this.#options.connectTimeoutMs);
       this.#homes.set(session, pool);
       return session;
     } catch (error) {
@@ -103,6 +104,8 @@ export class SqlPools {
 
 /** What {@link SqlPools} takes. */
 export interface SqlPoolOptions {
+  /** Which servers may be reached. */
+  egress: SqlEgress;
   /** Most sessions for one connection (server, user and database). */
   sessionsMax: number;
   /** A session unused for so many milliseconds is closed. */

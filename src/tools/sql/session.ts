@@ -1,7 +1,9 @@
+import type { Socket } from "node:net";
 import postgres from "postgres";
 import { parseArray, writeArray } from "../../platform/postgres/sql-array.ts";
 import type { Json } from "../../schema/words/json.ts";
 import type { SqlConnection } from "./connection.ts";
+import { openSocket, type SqlEgress } from "./socket.ts";
 import { SQL_TYPES } from "./types.ts";
 
 /** One connection to a server, lent to one task at a time. */
@@ -32,10 +34,14 @@ export interface SqlSession {
  * over several statements, and because a connection that does not answer can then be dropped alone. Throws the driver's error
  * if the server cannot be reached within `connectTimeoutMs`.
  */
-export async function openSession(connection: SqlConnection, connectTimeoutMs: number): Promise<SqlSession> {
+export async function openSession(
+  connection: SqlConnection,
+  egress: SqlEgress,
+  connectTimeoutMs: number,
+): Promise<SqlSession> {
   let losses = 0;
   const sql: postgres.Sql = postgres({
-    ...clientOptions(connection, connectTimeoutMs),
+    ...clientOptions(connection, egress, connectTimeoutMs),
     onclose: () => {
       losses += 1;
     },
@@ -46,7 +52,7 @@ export async function openSession(connection: SqlConnection, connectTimeoutMs: n
     pid: 0,
     lost: () => losses > 0,
     onNotice: () => {},
-    cancel: () => cancelBackend(connection, session.pid, connectTimeoutMs),
+    cancel: () => cancelBackend(connection, egress, session.pid, connectTimeoutMs),
     async reset() {
       session.onNotice = () => {};
       if (losses > 0) return false;
@@ -105,18 +111,18 @@ async function greet(sql: postgres.Sql, deadlineMs: number): Promise<number> {
   }
 }
 
-function clientOptions(connection: SqlConnection, connectTimeoutMs: number): ClientOptions {
-  const socket = connection.host.startsWith("/");
+function clientOptions(connection: SqlConnection, egress: SqlEgress, connectTimeoutMs: number): ClientOptions {
+  const isSocket = connection.host.startsWith("/");
   return {
-    // Lists, because the driver splits text at ":" and would cut an IPv6 address.
-    ...(socket
-      ? { path: `${connection.host}/.s.PGSQL.${connection.port}` }
-      : { host: [connection.host] as unknown as string, port: [connection.port] as unknown as number }),
+    // For the driver's messages. Lists, because it splits text at ":" and would cut an IPv6 address.
+    host: [connection.host] as unknown as string,
+    port: [connection.port] as unknown as number,
+    socket: () => openSocket(connection, egress, connectTimeoutMs),
     user: connection.user,
     // A function, because an empty text would fall back to PGPASSWORD of this process.
     password: () => connection.password,
     database: connection.database,
-    ssl: socket ? false : sslOption(connection.sslMode),
+    ssl: isSocket ? false : sslOption(connection.sslMode),
     max: 1,
     prepare: false,
     connect_timeout: Math.ceil(connectTimeoutMs / 1000),
@@ -150,7 +156,10 @@ async function discardState(sql: postgres.Sql): Promise<boolean> {
 /** 25001: a transaction is open; 25P02: it has failed and waits for its rollback. */
 const IN_TRANSACTION = new Set(["25001", "25P02"]);
 
-type ClientOptions = postgres.Options<Record<string, postgres.PostgresType>>;
+type ClientOptions = postgres.Options<Record<string, postgres.PostgresType>> & {
+  /** Makes each connection; the driver's types leave it out. */
+  socket(): Promise<Socket>;
+};
 
 function sslOption(mode: SqlConnection["sslMode"]): boolean | object | "prefer" | "require" | "verify-full" {
   if (mode === "disable" || mode === "allow") return false;
@@ -162,8 +171,13 @@ function sslOption(mode: SqlConnection["sslMode"]): boolean | object | "prefer" 
  * On a separate connection, by the server's function. The driver's `cancel()` drops its promise, so that an unavailable server
  * would end this process with an unhandled rejection.
  */
-async function cancelBackend(connection: SqlConnection, pid: number, timeoutMs: number): Promise<void> {
-  const sql = postgres({ ...clientOptions(connection, timeoutMs), onnotice: () => {} });
+async function cancelBackend(
+  connection: SqlConnection,
+  egress: SqlEgress,
+  pid: number,
+  timeoutMs: number,
+): Promise<void> {
+  const sql = postgres({ ...clientOptions(connection, egress, timeoutMs), onnotice: () => {} });
   try {
     await Promise.race([
       sql`select pg_cancel_backend(${pid})`,

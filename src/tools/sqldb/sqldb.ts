@@ -1,5 +1,4 @@
 import * as v from "valibot";
-import { createEgressGuard, type EgressGuard } from "../../platform/http/egress.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
 import { runClickhouseTask } from "../clickhouse/clickhouse.ts";
@@ -13,13 +12,14 @@ import { createSqlHttp } from "../sql/http-client.ts";
 import { SqlPools } from "../sql/pool.ts";
 import { type RowBudget, runStatement, type StatementResult } from "../sql/run.ts";
 import type { SqlSession } from "../sql/session.ts";
+import type { SqlEgress } from "../sql/socket.ts";
 import { type SqlStatement, splitStatements } from "../sql/split-statements.ts";
 import { leftOpenResult, noSqlError, readSqlTexts, sqlResult, tooManyRows } from "../sql/task.ts";
 
 /** What {@link createSqldbTool} takes. */
 export interface SqldbOptions {
-  /** Which addresses may be reached where the database is spoken to over HTTP (credential type `analytics_db`). */
-  egress?: EgressGuard;
+  /** Which servers may be reached; over HTTP (credential type `analytics_db`) those that playbooks may. */
+  egress: SqlEgress;
   /** Most rows that a task may give back. Default 1,000,000. */
   rowsMax?: number;
   /** Most bytes (as JSON, about) that a task may give back. Default 64 MiB. */
@@ -44,13 +44,14 @@ export interface SqldbTool extends Tool {
  * All statements of a task run on one connection, so temporary tables and settings last for the task, and no longer. With
  * a credential of type `analytics_db` they go to ClickHouse.
  */
-export function createSqldbTool(options: SqldbOptions = {}): SqldbTool {
+export function createSqldbTool(options: SqldbOptions): SqldbTool {
   const pools = new SqlPools({
+    egress: options.egress,
     sessionsMax: options.connectionsMax ?? 4,
     idleMs: options.idleMs ?? 30_000,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
   });
-  const http = createSqlHttp(options.egress ?? createEgressGuard({ allowPrivate: [] }), {
+  const http = createSqlHttp(options.egress.ofPlaybooks, {
     connectionsMax: options.connectionsMax ?? 4,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
   });

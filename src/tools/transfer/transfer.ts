@@ -8,6 +8,7 @@ import type { Credential, Tool, ToolCall } from "../contract/tool.ts";
 import type { DuckdbTool } from "../duckdb/duckdb.ts";
 import { createGuardedAgents, type GuardedAgents } from "../http/dispatcher.ts";
 import { SqlPools } from "../sql/pool.ts";
+import type { SqlEgress } from "../sql/socket.ts";
 import type { SqldbTool } from "../sqldb/sqldb.ts";
 import { duckdbSource, duckdbTarget } from "./duckdb.ts";
 import { httpSource } from "./from-http.ts";
@@ -20,6 +21,8 @@ import { postgresTarget } from "./to-postgres.ts";
 export interface TransferOptions {
   /** Which addresses sources over HTTP may have. */
   egress: EgressGuard;
+  /** Which databases may be written to. */
+  sqlEgress: SqlEgress;
   /** The tools of kind `sqldb` and `duckdb`, whose databases are used. */
   driver: (kind: string) => Promise<Tool>;
   /** Most connections to one database that are written to at a time. Default 4. */
@@ -36,6 +39,7 @@ export function createTransferTool(options: TransferOptions): Tool {
   // Not those of `sqldb`, from which sources are read: tasks that each hold one session of a pool and wait for another
   // would wait for each other.
   const targets = new SqlPools({
+    egress: options.sqlEgress,
     sessionsMax: options.connectionsMax ?? 4,
     idleMs: 30_000,
     connectTimeoutMs: 10_000,

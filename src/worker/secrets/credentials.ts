@@ -77,7 +77,7 @@ function inline(auth: JsonObject): Credential {
 
 async function find(source: CredentialSource, name: string): Promise<Credential> {
   const credential = await source.find(name);
-  if (credential !== undefined) return credential;
+  if (credential !== undefined) return { ...credential, isStored: true };
   throw new FlowError(
     "NOT_FOUND",
     `There is no credential '${name}'; register it, or for a local run set FLOW_CREDENTIAL_<NAME> or add it to the file that FLOW_CREDENTIALS_FILE names`,

@@ -39,6 +39,8 @@ for (const address of [
   "192.168.1.1",
   "100.64.0.1",
   "169.254.169.254",
+  "168.63.129.16",
+  "::ffff:168.63.129.16",
   "198.18.0.1",
   "224.0.0.1",
   "255.255.255.255",
@@ -92,6 +94,17 @@ test("ranges and single addresses can be allowed, and nothing beside them", () =
     assert.equal(refuses(guard, address), false);
   for (const address of ["11.0.0.1", "192.168.1.8", "fc00::1"])
     assert.equal(refuses(guard, address), address !== "11.0.0.1");
+});
+
+test("an address at which a cloud serves its machines is reached where it is named, not by a range around it", () => {
+  for (const [address, range] of [
+    ["168.63.129.16", "168.63.0.0/16"],
+    ["fd00:ec2::254", "fd00::/8"],
+    ["100.100.100.200", "100.64.0.0/10"],
+  ] as const) {
+    assert.equal(refuses(createEgressGuard({ allowPrivate: [range] }), address), true);
+    assert.equal(refuses(createEgressGuard({ allowPrivate: [address] }), address), false);
+  }
 });
 
 test("all allows everything", () => {

@@ -4,7 +4,8 @@ import { type TestContext, test } from "node:test";
 import { createEgressGuard } from "../../../src/platform/http/egress.ts";
 import type { Json, JsonObject } from "../../../src/schema/words/json.ts";
 import type { Credential } from "../../../src/tools/contract/tool.ts";
-import { createSqldbTool } from "../../../src/tools/sqldb/sqldb.ts";
+import { sqlEgress } from "../../../src/tools/sql/socket.ts";
+import { createSqldbTool, type SqldbOptions } from "../../../src/tools/sqldb/sqldb.ts";
 import {
   closedPort,
   type RecordedRequest,
@@ -52,8 +53,10 @@ function auth(server: { port: number }, data: JsonObject = {}, type = "analytics
   return { clickhouse_k8s: credential, default: credential };
 }
 
-function tool(t: TestContext, options: Parameters<typeof createSqldbTool>[0] = {}) {
-  const made = createSqldbTool({ egress: createEgressGuard({ allowPrivate: "all" }), ...options });
+const OPEN = sqlEgress("all", createEgressGuard({ allowPrivate: "all" }));
+
+function tool(t: TestContext, options: Partial<SqldbOptions> = {}) {
+  const made = createSqldbTool({ egress: OPEN, ...options });
   t.after(() => made.close?.());
   return made;
 }
@@ -295,7 +298,7 @@ test("nothing that listens is db_connection, and a guarded address is refused", 
   const { error } = await tool(t).run(call);
   assert.equal(error?.kind, "db_connection");
   assert.equal(error?.code, "ECONNREFUSED");
-  const guarded = await tool(t, { egress: createEgressGuard({ allowPrivate: [] }) }).run(call);
+  const guarded = await tool(t, { egress: sqlEgress([], createEgressGuard({ allowPrivate: [] })) }).run(call);
   assert.equal(guarded.error?.code, "EGRESS_REFUSED");
 });
 

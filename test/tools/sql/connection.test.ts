@@ -5,7 +5,15 @@ import { readSqlConnection } from "../../../src/tools/sql/connection.ts";
 const read = (connection_string: string) => readSqlConnection({ connection_string }, {});
 
 test("a connection string is an address, or pairs of keys and values", () => {
-  const expected = { host: "db", port: 5433, user: "u", password: "p w", database: "d", sslMode: "require" };
+  const expected = {
+    host: "db",
+    port: 5433,
+    user: "u",
+    password: "p w",
+    database: "d",
+    sslMode: "require",
+    hostBy: "playbook",
+  };
   assert.deepEqual(read("postgres://u:p%20w@db:5433/d?sslmode=require"), expected);
   assert.deepEqual(read("host=db port=5433 user=u password='p w' dbname=d sslmode=require"), expected);
 });

@@ -3,18 +3,21 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
+import { createEgressGuard } from "../../../src/platform/http/egress.ts";
 import { isJsonObject, type JsonObject } from "../../../src/schema/words/json.ts";
 import type { ToolResult } from "../../../src/schema/words/outcome.ts";
 import type { Credential } from "../../../src/tools/contract/tool.ts";
+import { sqlEgress } from "../../../src/tools/sql/socket.ts";
 import { createSqldbTool } from "../../../src/tools/sqldb/sqldb.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database/postgres.ts";
 import { closedPort } from "../../support/servers/http-server.ts";
 import { toolCall } from "../../support/service/tool-call.ts";
 
+const OPEN = sqlEgress("all", createEgressGuard({ allowPrivate: "all" }));
 let database: TestDatabase;
 /** Looks at the server from outside the tool. */
 let observer: postgres.Sql;
-const tool = createSqldbTool();
+const tool = createSqldbTool({ egress: OPEN });
 
 before(async () => {
   database = await createTestDatabase();
@@ -351,7 +354,7 @@ test("a task whose signal is aborted before it begins does nothing", async () =>
 });
 
 test("nothing of a session reaches the next task", async () => {
-  const single = createSqldbTool({ connectionsMax: 1 });
+  const single = createSqldbTool({ egress: OPEN, connectionsMax: 1 });
   const again = (command: string) => single.run(toolCall({ command }, { auth: credential() }));
   await again("set search_path = elsewhere; create temp table leftover (id int); select pg_advisory_lock(5)");
   const result = await again(
@@ -362,7 +365,7 @@ test("nothing of a session reaches the next task", async () => {
 });
 
 test("twelve tasks share at most four connections and all get their own answer", async () => {
-  const pooled = createSqldbTool({ connectionsMax: 4 });
+  const pooled = createSqldbTool({ egress: OPEN, connectionsMax: 4 });
   const results = await Promise.all(
     Array.from({ length: 12 }, (_, n) =>
       pooled.run(
@@ -380,7 +383,7 @@ test("twelve tasks share at most four connections and all get their own answer",
 });
 
 test("a connection that the server ended is replaced", async () => {
-  const single = createSqldbTool({ connectionsMax: 1 });
+  const single = createSqldbTool({ egress: OPEN, connectionsMax: 1 });
   const again = (command: string) => single.run(toolCall({ command }, { auth: credential() }));
   const first = await again("select pg_backend_pid() as pid");
   const pid = (first.data as { rows: { pid: number }[] }).rows[0]!.pid;
@@ -392,7 +395,7 @@ test("a connection that the server ended is replaced", async () => {
 });
 
 test("more rows or bytes than the limit are an error, and the statement is undone", async () => {
-  const small = createSqldbTool({ rowsMax: 100, resultBytesMax: 10_000 });
+  const small = createSqldbTool({ egress: OPEN, rowsMax: 100, resultBytesMax: 10_000 });
   const again = (command: string) => small.run(toolCall({ command }, { auth: credential() }));
   assert.equal((await again("select * from generate_series(1, 100)")).status, "ok");
   assert.equal((await again("select generate_series(1, 100000000)")).error?.code, "RESULT_TOO_LARGE");
@@ -435,7 +438,7 @@ test("a host that does not resolve is reported with the resolver's message", asy
 test("a server that hangs up silently is a connection error in time", async () => {
   const rude = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => rude.listen(0, "127.0.0.1", resolve));
-  const impatient = createSqldbTool({ connectTimeoutMs: 300 });
+  const impatient = createSqldbTool({ egress: OPEN, connectTimeoutMs: 300 });
   const auth = credential({ db_port: (rude.address() as AddressInfo).port });
   const { error } = await impatient.run(toolCall({ command: "select 1" }, { auth }));
   assert.equal(error?.kind, "db_connection");
@@ -476,7 +479,7 @@ test("sslmode require does not fall back to a plain connection", async () => {
 });
 
 test("a task that waits for a connection can be cancelled, and the connection is not lost by that", async () => {
-  const single = createSqldbTool({ connectionsMax: 1 });
+  const single = createSqldbTool({ egress: OPEN, connectionsMax: 1 });
   const controller = new AbortController();
   const busy = single.run(toolCall({ command: "select pg_sleep(0.3)" }, { auth: credential() }));
   const waiting = single.run(toolCall({ command: "select 1" }, { auth: credential(), signal: controller.signal }));
@@ -488,7 +491,7 @@ test("a task that waits for a connection can be cancelled, and the connection is
 });
 
 test("a closed tool answers with an error, to those who wait too", async () => {
-  const single = createSqldbTool({ connectionsMax: 1 });
+  const single = createSqldbTool({ egress: OPEN, connectionsMax: 1 });
   const ask = () => single.run(toolCall({ command: "select pg_sleep(30)" }, { auth: credential() }));
   const both = [ask(), ask()];
   await until(() => isRunning("select pg_sleep(30)"));

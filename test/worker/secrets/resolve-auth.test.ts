@@ -9,9 +9,10 @@ const CREDENTIALS = {
   pg: { type: "sqldb", data: { db_host: "h" } },
   api: { type: "bearer", data: { token: "t" } },
 };
-const PG = { name: "pg", ...CREDENTIALS.pg };
-const API = { name: "api", ...CREDENTIALS.api };
-const SCOPED = { name: "api", type: "bearer", data: { token: "t", scopes: ["a"] } };
+// What stands in the playbook is not stored: some hosts are reached with a stored credential alone.
+const PG = { name: "pg", ...CREDENTIALS.pg, isStored: true };
+const API = { name: "api", ...CREDENTIALS.api, isStored: true };
+const SCOPED = { name: "api", type: "bearer", data: { token: "t", scopes: ["a"] }, isStored: true };
 const BEARER = { name: "inline", type: "bearer", data: { type: "bearer", token: "x" } };
 const ADC = { name: "inline", type: "custom", data: { source: "adc", scopes: ["a"] } };
 

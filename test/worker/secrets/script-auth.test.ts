@@ -7,14 +7,16 @@ const source = { find: (name: string) => Promise.resolve(name === "scripts" ? to
 
 for (const auth of ["scripts", { credential: "scripts" }, { credential: "scripts", type: "bearer" }]) {
   test(`the credential that a script's auth ${JSON.stringify(auth)} names is found`, async () => {
-    assert.deepEqual(await scriptAuth(source, "python", { script: { source: { auth } } }), { script: token });
+    assert.deepEqual(await scriptAuth(source, "python", { script: { source: { auth } } }), {
+      script: { ...token, isStored: true },
+    });
   });
 }
 
 test("SQL may be fetched with a credential too", async () => {
   const config = { script: { source: { auth: "scripts" } } };
   for (const kind of ["sqldb", "duckdb", "warehouse"]) {
-    assert.deepEqual(await scriptAuth(source, kind, config), { script: token }, kind);
+    assert.deepEqual(await scriptAuth(source, kind, config), { script: { ...token, isStored: true } }, kind);
   }
 });
 
