@@ -1,3 +1,4 @@
+import type { Account } from "../language/expression/parsing/budget.ts";
 import type { References } from "../language/views/references.ts";
 import type { JsonObject } from "../schema/words/json.ts";
 import type { DecisionSealing } from "./sealing/decision-sealing.ts";
@@ -11,6 +12,8 @@ export interface EngineEnv {
   references: References;
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
+  /** What the templates of these decisions may still use together; absent: each has its own budget alone. */
+  account?: Account;
   /** Opens sealed values for decisions, and seals secrets in what is decided. Default: values are used as they are. */
   sealing?: DecisionSealing | undefined;
 }

@@ -6,14 +6,15 @@ import type { EngineEnv } from "../engine/env.ts";
 import { openDecisions, type SealedDecisions, sealedDecisions } from "../engine/sealing/decision-sealing.ts";
 import { type Acceptance, accept } from "../engine/state/accept.ts";
 import { type ExecutionState, emptyState, isTerminal } from "../engine/state/state.ts";
+import { openAccount } from "../language/expression/parsing/budget.ts";
 import { loadedReferences } from "../language/template/loaded-references.ts";
+import { createEventLoopTurns } from "../platform/concurrency/event-loop-turns.ts";
 import type { Command } from "../schema/words/command.ts";
 import { FlowError } from "../schema/words/errors.ts";
 import type { FlowEvent } from "../schema/words/event.ts";
 import { runCommand } from "../worker/command/run-command.ts";
 import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
-import { createEventLoopTurns } from "../worker/yield-to-event-loop.ts";
 import type { LocalResults } from "./results.ts";
 
 /** Commands of one execution that run at a time in this process. */
@@ -49,8 +50,8 @@ export async function runExecution(
   deps.scopes?.began(request.executionId, rootOf(request));
   const decisions = decisionsOf(deps, request);
   const references = loadedReferences(decisions.store);
-  const { sealing } = decisions;
-  const env = (): EngineEnv => ({ now: deps.clock.now(), newId: deps.newId, references, env: deps.env, sealing });
+  const fixed = { newId: deps.newId, references, env: deps.env, sealing: decisions.sealing };
+  const env = (): EngineEnv => ({ ...fixed, now: deps.clock.now(), account: openAccount() });
   const start = { ...request, input: await decisions.input(request.input) };
   const first = await references.evaluate(() => startExecution(start, program, env()));
   const limitMs = await references.evaluate(() => timeLimit(program, first.workload, env()));

@@ -8,7 +8,7 @@ import type { Program, ProgramStep } from "../program/program.ts";
 import { loopAccumulate } from "../state/results.ts";
 import { type ExecutionState, knownStep } from "../state/state.ts";
 import { endStep } from "./boundary.ts";
-import { guardScope, render } from "./scope.ts";
+import { guardScope, holds, render } from "./scope.ts";
 
 /**
  * Most open iterations of one loop if it sets no limit itself. Authors expect a parallel loop to run "all at once", but a
@@ -78,11 +78,10 @@ export function startStep(
 }
 
 function refusalOf(step: ProgramStep, scope: Scope, env: EngineEnv): "when" | "admission" | undefined {
-  const options = { now: () => env.now };
-  if (step.when !== undefined && !step.when.test(scope, options)) return "when";
+  if (step.when !== undefined && !holds(step.when, scope, env)) return "when";
   for (const rule of step.admit) {
-    if (rule.when !== undefined && !rule.when.test(scope, options)) continue;
-    return rule.allow.test(scope, options) ? undefined : "admission";
+    if (rule.when !== undefined && !holds(rule.when, scope, env)) continue;
+    return holds(rule.allow, scope, env) ? undefined : "admission";
   }
   return undefined;
 }

@@ -10,7 +10,7 @@ import { templateError } from "../errors.ts";
 import type { Program, ProgramArc, ProgramStep } from "../program/program.ts";
 import { isOutOfReach } from "../sealing/lost-secret.ts";
 import type { ExecutionState } from "../state/state.ts";
-import { boundaryScope, render } from "./scope.ts";
+import { boundaryScope, holds, isOverBudget, render } from "./scope.ts";
 
 /** The end of a step. */
 export interface StepEnd {
@@ -189,10 +189,11 @@ function evaluateArcs(
 function judgeArc(arc: ProgramArc, scope: Scope, env: EngineEnv): { matched: boolean; error?: string } {
   if (arc.when === undefined) return { matched: true };
   try {
-    return { matched: arc.when.test(scope, { now: () => env.now }) };
+    return { matched: holds(arc.when, scope, env) };
   } catch (error) {
-    // A condition on a value that cannot be opened here is not false: another branch would be taken by mistake.
-    if (error instanceof ReferenceNeeded || isOutOfReach(error)) throw error;
+    // A condition on a value that cannot be opened here is not false: another branch would be taken by mistake. So it would be
+    // by one for which no budget is left.
+    if (error instanceof ReferenceNeeded || isOutOfReach(error) || isOverBudget(error)) throw error;
     return { matched: false, error: messageOf(error) };
   }
 }

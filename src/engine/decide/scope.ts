@@ -1,12 +1,13 @@
+import { excerpt } from "../../language/expression/parsing/fault.ts";
 import { type Names, nameScope } from "../../language/template/names.ts";
-import type { Template } from "../../language/template/template.ts";
+import type { Condition, RenderOptions, Template } from "../../language/template/template.ts";
 import { EventName } from "../../language/views/event-name.ts";
 import { type Outcome, OutputView } from "../../language/views/output-view.ts";
 import { ResultView } from "../../language/views/result-view.ts";
 import type { Scope } from "../../language/views/scope.ts";
 import { View } from "../../language/views/view.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { type JsonObject, setOwn } from "../../schema/words/json.ts";
+import { type Json, type JsonObject, setOwn } from "../../schema/words/json.ts";
 import type { StoredResult } from "../../schema/words/result.ts";
 import type { EngineEnv } from "../env.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
@@ -140,9 +141,31 @@ function ownTasks(step: ProgramStep, result: StoredResult): ReadonlyMap<string, 
   return only === undefined ? new Map() : new Map([[only.task.label, result]]);
 }
 
-/** Renders with the engine's clock. */
-export function render(template: Template, scope: Scope, env: EngineEnv) {
-  return template.render(scope, { now: () => env.now });
+/** Renders with the engine's clock and account. */
+export function render(template: Template, scope: Scope, env: EngineEnv): Json {
+  return charged(template, (options) => template.render(scope, options), env);
+}
+
+/** Evaluates a condition with the engine's clock and account. */
+export function holds(condition: Condition, scope: Scope, env: EngineEnv): boolean {
+  return charged(condition, (options) => condition.test(scope, options), env);
+}
+
+/** The error of an account that is used up names the template that was evaluated then. */
+function charged<T>({ source }: { source: Json }, evaluate: (options: RenderOptions) => T, env: EngineEnv): T {
+  const { account } = env;
+  try {
+    return evaluate({ now: () => env.now, ...(account !== undefined && { account }) });
+  } catch (error) {
+    if (!isOverBudget(error)) throw error;
+    const text = typeof source === "string" ? source : JSON.stringify(source);
+    throw new FlowError("DECISION_BUDGET", `${error.message}. It was used up at ${excerpt(text)}`, { cause: error });
+  }
+}
+
+/** The error of a template for which nothing is left in its decision's account. */
+export function isOverBudget(error: unknown): error is FlowError {
+  return error instanceof FlowError && error.code === "DECISION_BUDGET";
 }
 
 /**

@@ -1,4 +1,4 @@
-import { spendText } from "./parsing/budget.ts";
+import { spendSteps, spendText } from "./parsing/budget.ts";
 import { textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
@@ -6,6 +6,9 @@ import { kindOf, numeric, unwrap } from "./values.ts";
 
 // Bounded repetitions: a text of zeros must not be tried in every division between flags and width.
 const PLACE = /%([-+0 ]{0,4})(\d{0,15})(?:\.(\d{1,15}))?([a-zA-Z%])/g;
+
+/** What a place costs beside its text. */
+const PLACE_STEPS = 8;
 
 /**
  * `"%05.2f of %s" | format(x, y)`: the places `%s %d %i %f %x %X %e %%`, with width, precision and the flags `-`, `0`
@@ -28,6 +31,7 @@ export function formatText(pattern: string, args: readonly unknown[], run: Run):
     const [whole, flags = "", width = "", precision, type = ""] = match;
     addPlain(pattern.slice(from, match.index));
     from = match.index + whole.length;
+    spendSteps(run.budget, PLACE_STEPS);
     if (type === "%") {
       add("%");
       continue;

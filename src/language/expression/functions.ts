@@ -1,6 +1,6 @@
 import { setOwn } from "../../schema/words/json.ts";
 import { countArgument } from "./filter.ts";
-import { spendItems } from "./parsing/budget.ts";
+import { spendItems, spendSteps } from "./parsing/budget.ts";
 import { toJson } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
@@ -23,6 +23,7 @@ export const FUNCTIONS: ReadonlyMap<string, TemplateFunction> = new Map<string, 
 /** The time in UTC, as `2026-01-31T12:00:00.000Z`. */
 function now(run: Run): string {
   if (run.now === undefined) throw evaluationError(run, "now() is not available here");
+  spendSteps(run.budget, 4);
   return new Date(run.now()).toISOString();
 }
 
@@ -43,5 +44,8 @@ function range(args: readonly unknown[], run: Run): number[] {
   if (step === 0) throw evaluationError(run, "the step of range is 0");
   const count = Math.max(0, Math.ceil((stop - start) / step));
   spendItems(run.budget, count);
-  return Array.from({ length: count }, (_, i) => start + i * step);
+  // Array.from with a callback takes four times as long.
+  const numbers: number[] = [];
+  for (let i = 0; i < count; i += 1) numbers.push(start + i * step);
+  return numbers;
 }

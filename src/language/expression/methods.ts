@@ -19,7 +19,7 @@ export interface Method extends Signature {
 export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ["lower", changing("lower", (text) => text.toLowerCase())],
   ["upper", changing("upper", (text) => text.toUpperCase())],
-  ["title", changing("title", title)],
+  ["title", onText("title", {}, (text, _, run) => title(text, run))],
   ["capitalize", changing("capitalize", capitalize)],
   ["strip", stripping("strip", "both")],
   ["lstrip", stripping("lstrip", "start")],

@@ -11,7 +11,9 @@ export const TEXT_FILTERS: Readonly<Record<string, Filter>> = {
   lower: changing("lower", (text) => text.toLowerCase()),
   upper: changing("upper", (text) => text.toUpperCase()),
   capitalize: changing("capitalize", capitalize),
-  title: changing("title", title),
+  title: {
+    apply: (value, _, run) => title(textFor(run, "title", value), run),
+  },
   trim: {
     parameters: ["chars"],
     apply: (value, [chars], run) => strip(textFor(run, "trim", value), charsOf(chars, run), "both", run),
@@ -79,7 +81,10 @@ export function capitalize(text: string): string {
 }
 
 /** Every word with an upper first letter, the rest lower. */
-export function title(text: string): string {
+export function title(text: string, run: Run): string {
+  spendText(run.budget, text.length);
+  // Unicode classes are dear: 0.2 us a character.
+  spendSteps(run.budget, text.length);
   return text.toLowerCase().replace(/(^|[-\s({[<])(\p{L})/gu, (_, before: string, letter: string) => {
     return before + letter.toUpperCase();
   });
@@ -159,6 +164,7 @@ function words(text: string, maxSplit: number, run: Run): string[] {
     const at = rest.search(/\s/);
     if (at < 0) break;
     spendItems(run.budget, 1);
+    spendSteps(run.budget, 1);
     parts.push(rest.slice(0, at));
     rest = rest.slice(at).trimStart();
   }

@@ -3,7 +3,7 @@ import type { Filter } from "./filter.ts";
 import { countArgument, flagArgument, itemsFor, textArgument, textFor, wrongType } from "./filter.ts";
 import { formatText } from "./format.ts";
 import { memberOf } from "./lookup.ts";
-import { spendText } from "./parsing/budget.ts";
+import { spendSteps, spendText } from "./parsing/budget.ts";
 import { jsonText, textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
@@ -54,6 +54,7 @@ export const VALUE_FILTERS: Readonly<Record<string, Filter>> = {
       if (how !== "common" && how !== "ceil" && how !== "floor") {
         throw evaluationError(run, 'round takes the method "common", "ceil" or "floor"');
       }
+      spendSteps(run.budget, 4);
       return number("round", (x) => round(x, digits, how)).apply(value, [], run);
     },
   },

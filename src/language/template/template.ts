@@ -2,7 +2,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { isJsonObject, setOwn } from "../../schema/words/json.ts";
 import { compileExpression } from "../expression/compile.ts";
-import { type Limits, openBudget, tooDeep, VALUE_DEPTH_MAX } from "../expression/parsing/budget.ts";
+import { type Account, type Limits, openBudget, tooDeep, VALUE_DEPTH_MAX } from "../expression/parsing/budget.ts";
 import { excerpt, offsetOf } from "../expression/parsing/fault.ts";
 import { parseExpression } from "../expression/parsing/parse.ts";
 import { textLiterals } from "../expression/parsing/syntax.ts";
@@ -25,6 +25,8 @@ export interface RenderOptions {
   readonly whole?: (value: unknown) => unknown;
   /** Limits of the whole rendering; those not given have their defaults. */
   readonly limits?: Partial<Limits>;
+  /** Shared with other renderings: none of them may use what the others have used. */
+  readonly account?: Account;
 }
 
 /** A place of a template that does not parse, or that says something else than was meant. */
@@ -247,8 +249,8 @@ function failing({ code, message, detail }: FlowError): Part {
 }
 
 function openRun(scope: Scope, options: RenderOptions = {}): Run {
-  const { limits, now, token, whole = asItIs } = options;
-  return { scope, budget: openBudget(limits), now, token, whole, source: "" };
+  const { limits, account, now, token, whole = asItIs } = options;
+  return { scope, budget: openBudget(limits, account), now, token, whole, source: "" };
 }
 
 function asItIs(value: unknown): unknown {

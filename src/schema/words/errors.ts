@@ -19,6 +19,8 @@ export const ERROR_STATUS = {
   TEMPLATE_ERROR: 422,
   /** A template used more steps, depth or text than its budget allows. */
   TEMPLATE_BUDGET: 422,
+  /** The templates that a decision evaluates together are more work than a server may do at once. */
+  DECISION_BUDGET: 422,
   /** Catalog path, step, credential or reference that does not exist. */
   NOT_FOUND: 404,
   /** The address is there, and takes other methods: `Allow` and `detail.allow` say which. */

@@ -1,3 +1,4 @@
+import { createEventLoopTurns, type EventLoopTurns } from "../../platform/concurrency/event-loop-turns.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { createClaiming } from "./claim-commands.ts";
 import { inject } from "./jobs.ts";
@@ -25,7 +26,8 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
   const cache = createExecutionCache((id) => loadExecution(deps, id), now);
   const deadlines = createDeadlines(clock);
   const subscriptions = createSubscriptions();
-  const applyDeps: ApplyDeps = { now, newId: () => ids.next(), env: deps.env, save: deps.results.save };
+  const turns = createEventLoopTurns(clock);
+  const applyDeps: ApplyDeps = { now, newId: () => ids.next(), env: deps.env, turns, save: deps.results.save };
   const roundLoop = createRoundLoop({
     ...deps,
     cache,
@@ -33,6 +35,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     ready,
     applyDeps,
     now,
+    defer: (call) => deps.defer(beginning(turns, call)),
     leaseMs: limits.leaseMs,
     roundsMax: 1 + limits.processors,
     onFault: observer.fault,
@@ -146,4 +149,12 @@ async function finishRounds(roundLoop: RoundLoop, cache: ExecutionCache): Promis
     if (cached.markers.length > 0) roundLoop.push(markersOf(cached.executionId));
   }
   await roundLoop.idle();
+}
+
+/** The call as the beginning of a turn: `defer` calls it when the event loop comes round. */
+function beginning(turns: EventLoopTurns, call: () => void): () => void {
+  return () => {
+    turns.begin();
+    call();
+  };
 }

@@ -1,4 +1,5 @@
 import { outOfTime, timeLimit } from "../../engine/decide/time-limit.ts";
+import { openAccount } from "../../language/expression/parsing/budget.ts";
 import type { AcceptedBatch } from "../../ports/execution-store.ts";
 import { fromRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -91,7 +92,9 @@ async function expireExecution(parts: OrchestratorParts, executionId: string): P
   const { references, decisions, state, source } = live;
   const { sealing } = decisions;
   const engineEnv = { now: now(), newId: () => String(applyDeps.newId()), references, env, sealing };
-  const given = await references.evaluate(() => timeLimit(source.program, state.workload, engineEnv));
+  const given = await references.evaluate(() =>
+    timeLimit(source.program, state.workload, { ...engineEnv, account: openAccount() }),
+  );
   const limitMs = given ?? now() - state.startedAt;
   const event: FlowEvent = { type: "workflow.failed", at: now(), error: outOfTime(state.path, limitMs) };
   await inject(roundLoop, executionId, event);

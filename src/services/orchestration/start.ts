@@ -2,6 +2,7 @@ import { checkReturnStep } from "../../engine/decide/return-step.ts";
 import { startExecution } from "../../engine/decide/start.ts";
 import { timeLimit } from "../../engine/decide/time-limit.ts";
 import { emptyState } from "../../engine/state/state.ts";
+import { openAccount } from "../../language/expression/parsing/budget.ts";
 import { loadedReferences } from "../../language/template/loaded-references.ts";
 import type { ExecutionStart } from "../../ports/execution-store.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -54,8 +55,12 @@ async function begin(
     ...(input.target !== undefined && { target: input.target }),
     ...(trace !== undefined && { trace }),
   };
-  const first = await references.evaluate(() => startExecution(request, source.program, engineEnv));
-  const limitMs = await references.evaluate(() => timeLimit(source.program, first.workload, engineEnv));
+  const first = await references.evaluate(() =>
+    startExecution(request, source.program, { ...engineEnv, account: openAccount() }),
+  );
+  const limitMs = await references.evaluate(() =>
+    timeLimit(source.program, first.workload, { ...engineEnv, account: openAccount() }),
+  );
   const start: ExecutionStart = {
     ...input.entry,
     parentExecutionId: input.parent?.execution_id ?? null,

@@ -28,19 +28,56 @@ export interface Budget {
   text: number;
   items: number;
   readonly limits: Limits;
+  /** Shared with other renderings. */
+  readonly account: Account | undefined;
 }
 
+/**
+ * One account for the renderings that follow one after the other without a pause, such as all conditions and assignments of a
+ * decision. It counts work and not time, so that the same work gives the same decision on every machine.
+ */
+export interface Account {
+  /** What is left, in steps; below 0 when it is used up. */
+  left: number;
+}
+
+/**
+ * Steps of an account. The dearest templates that were tried (sorting, JSON, searching, formatting) used it up within 20 to 75
+ * ms of processor time; most within 30.
+ */
+export const ACCOUNT_STEPS = 300_000;
+
+/** A full account. */
+export function openAccount(): Account {
+  return { left: ACCOUNT_STEPS };
+}
+
+/** Steps of a list item. */
+const ITEM_STEPS = 0.25;
+/** Steps of a character. */
+const CHARACTER_STEPS = 1 / 16;
+
 /** A full budget; limits that are not given have their defaults. */
-export function openBudget(limits: Partial<Limits> = {}): Budget {
+export function openBudget(limits: Partial<Limits> = {}, account?: Account): Budget {
   const all = { ...DEFAULT_LIMITS, ...limits };
-  return { steps: all.steps, text: all.text, items: all.items, limits: all };
+  return { steps: all.steps, text: all.text, items: all.items, limits: all, account };
 }
 
 /** Takes `count` evaluation steps from the budget. */
 export function spendSteps(budget: Budget, count: number): void {
   budget.steps -= count;
   if (budget.steps < 0) throw exhausted("steps", budget);
+  if (budget.account !== undefined) charge(budget.account, count);
 }
+
+function charge(account: Account, steps: number): void {
+  account.left -= steps;
+  if (account.left < 0) throw new FlowError("DECISION_BUDGET", DECISION_MESSAGE);
+}
+
+const DECISION_MESSAGE =
+  "Conditions, admissions, assignments and collections that the server evaluates together need too much work. " +
+  "Make them smaller, or do the work in a task";
 
 /** Takes the steps of reading through `length` characters: engines search and compare some 64 of them in a step's time. */
 export function spendScan(budget: Budget, length: number): void {
@@ -61,12 +98,14 @@ export function spendSearch(budget: Budget, length: number, part: number): void 
 export function spendText(budget: Budget, length: number): void {
   budget.text -= length;
   if (budget.text < 0) throw exhausted("text", budget);
+  if (budget.account !== undefined) charge(budget.account, length * CHARACTER_STEPS);
 }
 
 /** Takes `count` list items from the budget. Call it before the list is built. */
 export function spendItems(budget: Budget, count: number): void {
   budget.items -= count;
   if (budget.items < 0) throw exhausted("items", budget);
+  if (budget.account !== undefined) charge(budget.account, count * ITEM_STEPS);
 }
 
 /** The error for a value nested deeper than {@link VALUE_DEPTH_MAX}. */

@@ -1,8 +1,9 @@
-import { type Advance, beginAdvance, continueAdvance } from "../../../engine/decide/advance.ts";
+import { type Advance, advanceOf, beginAdvance, decideNext } from "../../../engine/decide/advance.ts";
 import type { EngineEnv } from "../../../engine/env.ts";
 import { evolve } from "../../../engine/state/evolve.ts";
 import type { Keeping } from "../../../engine/state/results.ts";
 import { ReferenceNeeded } from "../../../language/views/references.ts";
+import type { EventLoopTurns } from "../../../platform/concurrency/event-loop-turns.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { JsonObject } from "../../../schema/words/json.ts";
 import type { ChangeSet } from "./change-set.ts";
@@ -14,6 +15,8 @@ export interface ApplyDeps {
   newId(): number;
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
+  /** Lets other calls have their turn between decisions. */
+  turns: EventLoopTurns;
   /** Stores a payload that the engine has moved out of the state, before its events are written. */
   save(ref: string, json: string, keeping?: Keeping): Promise<unknown>;
 }
@@ -41,7 +44,7 @@ export async function applyUndecided(changes: ChangeSet, deps: ApplyDeps): Promi
   if (undecided.length === 0) return 0;
   changes.live.undecided = [];
   const events = undecided.map(({ event }) => event);
-  const progress: Advance = { events, causes: events.map(() => null), commands: [], writes: [], undecided: 0 };
+  const progress = advanceOf(events);
   const written = undecided.map(({ eventId }) => eventId);
   return await finish(changes, progress, written, deps);
 }
@@ -56,13 +59,16 @@ async function finish(
   const { state, source, references, decisions } = changes.live;
   const { sealing } = decisions;
   const env: EngineEnv = { now: deps.now(), newId: () => String(deps.newId()), references, env: deps.env, sealing };
-  const decide = () => continueAdvance(progress, state, source.program, env);
-  try {
-    decide();
-  } catch (error) {
-    // Usually nothing is missing. A missing payload is loaded and the decision repeated.
-    if (!(error instanceof ReferenceNeeded)) throw error;
-    await references.evaluate(decide);
+  const decide = () => decideNext(progress, state, source.program, env);
+  for (let goesOn = true; goesOn; ) {
+    try {
+      goesOn = decide();
+    } catch (error) {
+      // Usually nothing is missing. A missing payload is loaded and the decision repeated.
+      if (!(error instanceof ReferenceNeeded)) throw error;
+      goesOn = await references.evaluate(decide);
+    }
+    if (deps.turns.isOver()) await deps.turns.next();
   }
   for (const { ref, value, keeping } of progress.writes) {
     await deps.save(ref, await decisions.payload(value, keeping?.sensitive === true), keeping);
