@@ -8,13 +8,13 @@ import { type Acceptance, accept } from "../engine/state/accept.ts";
 import { type ExecutionState, emptyState, isTerminal } from "../engine/state/state.ts";
 import { openAccount } from "../language/expression/parsing/budget.ts";
 import { loadedReferences } from "../language/template/loaded-references.ts";
-import { createEventLoopTurns } from "../platform/concurrency/event-loop-turns.ts";
 import type { Command } from "../schema/words/command.ts";
 import { FlowError } from "../schema/words/errors.ts";
 import type { FlowEvent } from "../schema/words/event.ts";
 import { runCommand } from "../worker/command/run-command.ts";
 import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
+import { createEventLoopTurns } from "../worker/yield-to-event-loop.ts";
 import type { LocalResults } from "./results.ts";
 
 /** Commands of one execution that run at a time in this process. */

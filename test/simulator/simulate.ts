@@ -35,7 +35,7 @@ export interface Simulation {
 const START_MS = Date.UTC(2026, 0, 1);
 /** Virtual time within which every run must end: faults end after two minutes, and the longest of 3,000 took four. */
 const TIME_MAX_MS = 10 * 60_000;
-// A worker gives way after 20 ms of work (platform/concurrency/event-loop-turns): a run must be the same on a fast machine and on a slow one.
+// A worker gives way after 20 ms of work (worker/yield-to-event-loop): a run must be the same on a fast machine and on a slow one.
 performance.now = () => 0;
 
 /** Virtual time after the end, in which what was begun is brought to its end. */

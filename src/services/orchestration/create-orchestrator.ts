@@ -1,4 +1,3 @@
-import { createEventLoopTurns, type EventLoopTurns } from "../../platform/concurrency/event-loop-turns.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { createClaiming } from "./claim-commands.ts";
 import { inject } from "./jobs.ts";
@@ -15,6 +14,7 @@ import { createRoundLoop, type RoundLoop, type RoundLoopDeps } from "./round-loo
 import type { ApplyDeps } from "./rounds/apply-event.ts";
 import { createReadyQueue } from "./rounds/ready-queue.ts";
 import { createRefill } from "./rounds/refill-ready-queue.ts";
+import { createTurns, type Turns } from "./rounds/turns.ts";
 import { createStart } from "./start.ts";
 
 /** Builds the service. It works until {@link Orchestrator.close}. */
@@ -26,7 +26,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
   const cache = createExecutionCache((id) => loadExecution(deps, id), now);
   const deadlines = createDeadlines(clock);
   const subscriptions = createSubscriptions();
-  const turns = createEventLoopTurns(clock);
+  const turns = createTurns(clock);
   const applyDeps: ApplyDeps = { now, newId: () => ids.next(), env: deps.env, turns, save: deps.results.save };
   const roundLoop = createRoundLoop({
     ...deps,
@@ -152,7 +152,7 @@ async function finishRounds(roundLoop: RoundLoop, cache: ExecutionCache): Promis
 }
 
 /** The call as the beginning of a turn: `defer` calls it when the event loop comes round. */
-function beginning(turns: EventLoopTurns, call: () => void): () => void {
+function beginning(turns: Turns, call: () => void): () => void {
   return () => {
     turns.begin();
     call();

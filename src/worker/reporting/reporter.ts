@@ -1,7 +1,7 @@
-import { createEventLoopTurns } from "../../platform/concurrency/event-loop-turns.ts";
 import type { ClaimedWork } from "../../ports/work-server.ts";
 import { after } from "../deadline.ts";
 import type { Report } from "../deps.ts";
+import { createEventLoopTurns } from "../yield-to-event-loop.ts";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.ts";
 import { createOutboxQueue, type Outbox, type Part } from "./outbox.ts";
 import { eventText } from "./serialize-event.ts";

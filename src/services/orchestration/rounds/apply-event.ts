@@ -3,10 +3,11 @@ import type { EngineEnv } from "../../../engine/env.ts";
 import { evolve } from "../../../engine/state/evolve.ts";
 import type { Keeping } from "../../../engine/state/results.ts";
 import { ReferenceNeeded } from "../../../language/views/references.ts";
-import type { EventLoopTurns } from "../../../platform/concurrency/event-loop-turns.ts";
+
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { JsonObject } from "../../../schema/words/json.ts";
 import type { ChangeSet } from "./change-set.ts";
+import type { Turns } from "./turns.ts";
 
 /** What it takes to apply an event. */
 export interface ApplyDeps {
@@ -16,7 +17,7 @@ export interface ApplyDeps {
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
   /** Lets other calls have their turn between decisions. */
-  turns: EventLoopTurns;
+  turns: Turns;
   /** Stores a payload that the engine has moved out of the state, before its events are written. */
   save(ref: string, json: string, keeping?: Keeping): Promise<unknown>;
 }

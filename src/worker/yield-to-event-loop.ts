@@ -1,3 +1,5 @@
+import type { Clock } from "../ports/clock.ts";
+
 /**
  * Work done in one go before timers, signals and sockets get their turn. Tools that answer at once (`noop`) would otherwise
  * run 100,000 iterations as one chain of promises, during which no signal arrives and nothing is drawn or sent.
@@ -7,21 +9,16 @@ const TURN_MS = 20;
 /** Turns of 20 ms: work that finds one over waits for the next. */
 export interface EventLoopTurns {
   isOver(): boolean;
-  /** The event loop has come round: a turn begins. */
-  begin(): void;
   next(): Promise<void>;
 }
 
-/** Begins the first turn. `busy` of a clock: as in `ports/clock`. */
-export function createEventLoopTurns(clock: { busy?(): number }): EventLoopTurns {
+/** Begins the first turn. */
+export function createEventLoopTurns(clock: Pick<Clock, "busy">): EventLoopTurns {
   const busy = () => clock.busy?.() ?? performance.now();
   let began = busy();
   let next: Promise<void> | undefined;
   return {
     isOver: () => busy() - began > TURN_MS,
-    begin() {
-      began = busy();
-    },
     next() {
       next ??= new Promise((resolve) => {
         setImmediate(() => {

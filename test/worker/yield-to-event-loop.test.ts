@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createEventLoopTurns } from "../../src/platform/concurrency/event-loop-turns.ts";
 import { createSteppedClock } from "../../src/testing/stepped-clock.ts";
+import { createEventLoopTurns } from "../../src/worker/yield-to-event-loop.ts";
 import { setup } from "./support/bench.ts";
 import { bad } from "./support/scripted-tools.ts";
 
