@@ -3,6 +3,7 @@ import type { StartRequest } from "../engine/decide/start.ts";
 import { resultOf } from "../engine/state/results.ts";
 import type { ExecutionState } from "../engine/state/state.ts";
 import type { ChildOutcome, ChildRequest, ChildRunner } from "../ports/children.ts";
+import { callRefusal } from "../schema/rules/access-rules.ts";
 import { FlowError } from "../schema/words/errors.ts";
 import type { ParentRef } from "../schema/words/event.ts";
 import type { LocalPlaybook } from "./catalog.ts";
@@ -14,6 +15,8 @@ export const CHILD_DEPTH_MAX = 64;
 interface Parent {
   /** Sub-playbooks above it. */
   depth: number;
+  /** Of its playbook. */
+  path: string;
   /** The execution at the top of the tree, and its playbook. */
   top: Pick<StartRequest, "executionId" | "catalogId">;
   /** Aborted when the run as a whole is cancelled. */
@@ -64,6 +67,8 @@ export function createFamily({ execute, find, newId }: FamilyParts): Family {
     // The caller's time may have run out while the document was read.
     signal.throwIfAborted();
     const { path } = playbook.program.playbook;
+    const why = caller === undefined ? undefined : callRefusal(caller.path, path);
+    if (why !== undefined) throw new FlowError("SYSTEM_PLAYBOOK", `${why}. Start it by itself`, { detail: { path } });
     const executionId = newId();
     const top = caller?.top ?? { executionId: request.parent.execution_id, catalogId: path };
     const parent = { ...request.parent, ...rootOf(request.parent, top) };
@@ -71,7 +76,7 @@ export function createFamily({ execute, find, newId }: FamilyParts): Family {
     const root = caller?.root ?? signal;
     // An asynchronous child outlives the task that started it, but not the cancellation of its caller.
     const lifetime = request.async && caller !== undefined ? AbortSignal.any([root, caller.cancel.signal]) : signal;
-    const running = runOne(playbook, start, { depth, top, root, cancel: new AbortController() }, lifetime);
+    const running = runOne(playbook, start, { depth, path, top, root, cancel: new AbortController() }, lifetime);
     if (!request.async) return outcomeOf(await running, request.returnStep);
     const attended = running.catch(() => undefined).finally(() => unattended.delete(attended));
     unattended.add(attended);
@@ -81,7 +86,12 @@ export function createFamily({ execute, find, newId }: FamilyParts): Family {
   return {
     run: runChild,
     runRoot: (playbook, start, signal) =>
-      runOne(playbook, start, { top: start, depth: 0, root: signal, cancel: new AbortController() }, signal),
+      runOne(
+        playbook,
+        start,
+        { top: start, depth: 0, path: playbook.program.playbook.path, root: signal, cancel: new AbortController() },
+        signal,
+      ),
     async idle() {
       while (unattended.size > 0) await Promise.all(unattended);
     },

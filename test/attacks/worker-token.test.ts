@@ -247,7 +247,7 @@ test("attacks with the workers' token", async (t) => {
     const claim = { "x-flow-claim": command.claim_secret };
     const child = (path: string) =>
       asWorker("POST", "/api/execute", { path, parent_execution_id: command.execution_id }, claim);
-    refused("system/admin", await child("system/admin"), "FORBIDDEN");
+    refused("system/admin", await child("system/admin"), "SYSTEM_PLAYBOOK");
     assert.equal((await child("team/two")).status, 200);
   });
 

@@ -4,6 +4,7 @@ import { contentOf, toolsOf } from "../../gui/src/agents/mcp-tools.ts";
 import { lineDiff } from "../../gui/src/catalog/diff/line-diff.ts";
 import { readInputs, readMap, textOf } from "../../gui/src/catalog/run/input-values.ts";
 import { fieldsOf, fieldsOfSchema, inTextOrder } from "../../gui/src/catalog/run/inputs.ts";
+import { systemPaths } from "../../gui/src/catalog/run/system-paths.ts";
 import { type DataField, dataOf, startFields } from "../../gui/src/credentials/data-fields.ts";
 import { CREDENTIAL_TYPES, credentialFields, credentialProblems } from "../../src/schema/rules/credential-types.ts";
 import type { Json } from "../../src/schema/words/json.ts";
@@ -172,4 +173,22 @@ test("tools and answers are found wherever in a result an agent puts them", () =
     ["a", "image/png, 3 bytes", "x:y"],
   );
   assert.equal(contentOf({ a: 1 }), undefined);
+});
+
+test("the system playbooks that a document calls are found wherever the task stands, and no others", () => {
+  const task = (path: Json, kind = "playbook") => ({ kind, path });
+  const document = {
+    metadata: { path: "team/one" },
+    workflow: [
+      { step: "one", tool: task("/api_integration/idp/login") },
+      { step: "two", tool: [{ named: task("system/{{ name }}") }, { other: task("team/two") }] },
+      { step: "three", tool: task("systems/login") },
+      { step: "four", tool: task("system/read", "http") },
+    ],
+    workbook: [
+      { name: "w", tool: task("system/purge") },
+      { name: "x", tool: task(null) },
+    ],
+  };
+  assert.deepEqual(systemPaths(document), ["api_integration/idp/login", "system/{{ name }}", "system/purge"]);
 });

@@ -36,6 +36,28 @@ test("every link of every page leads to a file, and to a heading where it names 
   }
 });
 
+test("each attack of docs/security.md has a control, and tests that exist", () => {
+  const [, table = ""] = read("docs/security.md").split("\n## Attacks and their tests\n");
+  const rows = table.split("\n").filter((line) => line.startsWith("| "));
+  assert.equal(rows[0], "| Attack | Control | Tests |");
+  assert.ok(rows.length > 20, `${rows.length} rows`);
+  for (const row of rows.slice(1)) {
+    const [attack = "", control = "", tests = "", ...more] = row.slice(2, -2).split(" | ");
+    assert.ok(attack !== "" && control !== "" && more.length === 0, `not three cells: ${row}`);
+    const links = [...tests.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file = ""]) => file);
+    assert.notDeepEqual(links, [], `no test: ${attack}`);
+    for (const file of links) assert.match(file, /^test\/.*\.test\.ts$/, attack);
+    for (const file of links) assert.match(read(file), /\b(?:test|it)\(/, `${file} has no test`);
+  }
+});
+
+test("every file of test/attacks is in docs/security.md's table", () => {
+  const table = read("docs/security.md");
+  const files = readdirSync(join(ROOT, "test/attacks")).filter((name) => name.endsWith(".test.ts"));
+  const missing = files.filter((name) => !table.includes(`(../test/attacks/${name})`));
+  assert.deepEqual(missing, []);
+});
+
 function read(file: string): string {
   return readFileSync(join(ROOT, file), "utf8");
 }

@@ -570,6 +570,13 @@ const MEANING_CASES: RuleCase[] = [
     hint: "did you mean `start`?",
   },
   {
+    code: "system-call",
+    name: "system playbooks are called by system playbooks only, templates excepted",
+    text: `${HEAD}workflow:\n  - step: one\n    tool: { kind: playbook, path: api_integration/idp/login }\n    next: { arcs: [{ step: two }] }\n  - step: two\n    tool: { kind: playbook, path: "/system/{{ name }}" }\n    next: { arcs: [{ step: three }] }\n  - step: three\n    tool: { kind: playbook, path: "{{ path }}" }\n    next: { arcs: [{ step: four }] }\n  - step: four\n    tool: { kind: playbook, path: systems/login }\n`,
+    found: ["6:35 system-call", "9:35 system-call"],
+    hint: "start it by itself, as a user who may run it",
+  },
+  {
     code: "unknown-label",
     name: "a jump names a task of its step",
     text: tool(

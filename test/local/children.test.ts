@@ -126,6 +126,20 @@ test("a child that fails is an error of kind sub_playbook that says which child 
   assert.match(message, /the playbook 'test' \(execution \d+\) failed: it failed with HTTP_429/);
 });
 
+const SYSTEM = "apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: s, path: system/inner }\n";
+
+test("a system playbook is called by system playbooks only, whatever its file is called", async (t) => {
+  const bench = setup(t, { files: { "child.yaml": `${SYSTEM}workflow: [{ step: inner, tool: { kind: noop } }]\n` } });
+  const call = calling('path: "{{ which }}"');
+  const { state } = await bench.failed(call, { which: "child.yaml" });
+  assert.equal(state.error?.code, "SYSTEM_PLAYBOOK");
+  assert.match(state.error?.message ?? "", /'test' may not call 'system\/inner'/);
+  assert.equal(bench.executions().length, 1, "nothing was started");
+  const caller = `${SYSTEM.replace("inner", "outer")}${call}`;
+  const ran = await bench.completed(caller, { which: "child.yaml" });
+  assert.equal(((await ran.result()) as JsonObject)["path"] ?? "system/inner", "system/inner");
+});
+
 test("a rule may run a failed child again, as a new execution", async (t) => {
   const bench = setup(t, {
     files: { "child.yaml": "workflow: [{ step: inner, tool: { kind: http } }]" },

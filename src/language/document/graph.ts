@@ -1,4 +1,6 @@
+import { callRefusal } from "../../schema/rules/access-rules.ts";
 import type { Playbook } from "../../schema/words/playbook.ts";
+import { plainPath } from "./catalog-path.ts";
 import { didYouMean } from "./source/hints.ts";
 import type { Reading } from "./source/reading.ts";
 
@@ -8,6 +10,10 @@ export function checkGraph(playbook: Playbook, reading: Reading): void {
   for (const { place, name } of reading.targets) {
     if (steps.has(name) || isTemplate(name)) continue;
     report("unknown-step", place, `there is no step \`${name}\``, () => didYouMean(name, steps.keys()));
+  }
+  for (const { place, name } of reading.calls) {
+    const why = callRefusal(playbook.path, plainPath(name));
+    if (why !== undefined) report("system-call", place, why, "start it by itself, as a user who may run it");
   }
   const tools = playbook.workbook.map((task) => task.label);
   for (const { place, name } of reading.workbookNames) {

@@ -73,6 +73,8 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
       name: tool === undefined ? draft.label : (textOf(tool) ?? ""),
     });
   }
+  const called = kind === "playbook" ? get("path") : undefined;
+  if (called !== undefined) reading.calls.push({ place: called, name: textOf(called) ?? "" });
   checkSettings(reading, draft.place, kind, fields);
   checkKeys(reading, field(spec, "policy"), TaskPolicy);
   const rules = field(field(spec ?? draft.stepSpec, "policy"), "rules");

@@ -36,7 +36,12 @@ export function loadRegistered(source: string, file: string): Loaded {
   return value === undefined ? { diagnostics } : { playbook: value, diagnostics };
 }
 
-const ONCE_WARNINGS: ReadonlySet<DiagnosticCode> = new Set(["template-syntax", "unknown-filter", "misspelled-kind"]);
+const ONCE_WARNINGS: ReadonlySet<DiagnosticCode> = new Set([
+  "template-syntax",
+  "unknown-filter",
+  "misspelled-kind",
+  "system-call",
+]);
 
 /** Everything that {@link loadPlaybook} does with a document once it is open. */
 export function readPlaybookDocument({ text, root, reading }: OpenDocument): Playbook {

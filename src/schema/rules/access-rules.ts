@@ -71,6 +71,16 @@ export function isSystemPath(path: string): boolean {
 }
 
 /**
+ * Why one playbook may not call another, as a sentence; undefined if it may. A system playbook acts with the rights of the service, and is
+ * called by system playbooks only: else an ordinary playbook could call one with inputs of its author's choice, in the name of
+ * whichever administrator runs it.
+ */
+export function callRefusal(callerPath: string, calledPath: string): string | undefined {
+  if (!isSystemPath(calledPath) || isSystemPath(callerPath)) return undefined;
+  return `'${callerPath}' may not call '${calledPath}': a system playbook is called by system playbooks only`;
+}
+
+/**
  * What a user may do by their rows and permissions. System playbooks act with the rights of the service: executing or changing
  * one takes a permission to manage something as well, whatever the rows say.
  */

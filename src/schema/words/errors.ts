@@ -41,6 +41,8 @@ export const ERROR_STATUS = {
   FORBIDDEN: 403,
   /** A worker's call without the secret of a claim that is the present one, or of its registration. `detail.reason` says which. */
   claim_required: 403,
+  /** A system playbook was to be called by a playbook that is not one. */
+  SYSTEM_PLAYBOOK: 403,
   /** Too many calls of this kind by one caller. `Retry-After` says when to ask again. */
   RATE_LIMITED: 429,
   /** A login's playbook failed. Its message is shown. */

@@ -14,7 +14,7 @@ import {
   type ParentRow,
 } from "../../repositories/orchestration/find-startable.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
-import { decideUserAccess, isSystemPath } from "../../schema/rules/access-rules.ts";
+import { callRefusal, decideUserAccess } from "../../schema/rules/access-rules.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
@@ -61,7 +61,7 @@ export interface Started extends Omit<Executable, "kind"> {
 
 /**
  * Starts executions. Rejects with `FlowError` NOT_FOUND (`Executable catalog entry not found`, no such parent), INVALID_INPUT,
- * CONFLICT for a parent that has ended, FORBIDDEN by `permit` or for a child that its parent's user may not run, and with the
+ * CONFLICT for a parent that has ended, SYSTEM_PLAYBOOK for one that its parent may not call, FORBIDDEN by `permit` or for a child that its parent's user may not run, and with the
  * errors of {@link Orchestrator.start}.
  */
 export function startExecutions(deps: {
@@ -88,7 +88,7 @@ export function startExecutions(deps: {
     if (found !== undefined && found.path !== request.path) await request.permit?.(found.path);
     const entry = checkedEntry(found, request);
     const caller = parent === undefined ? undefined : await openParent(database, parent.execution_id);
-    if (caller !== undefined) checkSystemChild(caller.path, entry.path);
+    if (caller !== undefined) checkSystemChild(deps, caller.path, entry.path);
     const startedBy = caller?.startedBy ?? request.startedBy;
     if (parent !== undefined && typeof caller?.startedBy === "number") {
       await checkStarter(deps, parent.execution_id, caller.startedBy, entry.path);
@@ -116,10 +116,13 @@ export function startExecutions(deps: {
 }
 
 /** System playbooks act with the rights of the service: no other playbook may call one, by whichever user it was started. */
-function checkSystemChild(parentPath: string, path: string): void {
-  if (!isSystemPath(path) || isSystemPath(parentPath)) return;
-  const why = "a system playbook is called by system playbooks only. Start it by itself";
-  throw new FlowError("FORBIDDEN", `'${parentPath}' may not call '${path}': ${why}`, { detail: { path } });
+function checkSystemChild({ audit }: { audit: Pick<Audit, "refused"> }, parentPath: string, path: string): void {
+  const why = callRefusal(parentPath, path);
+  if (why === undefined) return;
+  const caller = { actorKind: "worker", actor: "worker", rule: why } as const;
+  const detail = { caller: parentPath };
+  audit.refused(audited(caller, "playbook.execute", `playbook/${path}`, { result: "deny", detail }));
+  throw new FlowError("SYSTEM_PLAYBOOK", `${why}. Start it by itself`, { detail: { path } });
 }
 
 /** Throws if every run would call a playbook that does not exist. */

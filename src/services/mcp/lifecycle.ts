@@ -1,4 +1,6 @@
+import { plainPath } from "../../language/document/catalog-path.ts";
 import type { CatalogEntry } from "../../repositories/catalog/catalog.ts";
+import { callRefusal } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { type McpResource, mcpResourcePaths, readMcpResource } from "../../schema/words/mcp-resource.ts";
@@ -45,6 +47,9 @@ export function runLifecycleAction({
     const path = resource.lifecycle.get(action);
     if (path === undefined) throw noSuchAction(resource, action);
     await permit(path);
+    // The resource's author chose the playbook and its inputs; the caller's rights must not serve them.
+    const why = callRefusal(resource.path, plainPath(path));
+    if (why !== undefined) throw new FlowError("SYSTEM_PLAYBOOK", `${why}. Start it by itself`, { detail: { path } });
     const playbook = await findEntry(catalog, path);
     const resourceKind = playbook?.kind === "agent" ? "agent" : "playbook";
     const started = await executions.start({ ...about, path, resourceKind, input: inputOf(resource, action) });

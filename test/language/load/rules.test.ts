@@ -68,6 +68,12 @@ describe("rules of the loader", () => {
     assert.equal(loadRegistered(`${HEAD}workflow: []\n`, "test.yaml").playbook, undefined);
   });
 
+  it("what was registered with a call of a system playbook still loads: its other steps keep running", () => {
+    const text = `${HEAD}workflow: [{ step: one, tool: { kind: playbook, path: system/a } }]\n`;
+    const { playbook, diagnostics } = loadRegistered(text, "test.yaml");
+    assert.deepEqual([playbook?.steps.length, diagnostics.map(({ severity }) => severity)], [1, ["warning"]]);
+  });
+
   it("names that a template binds itself are known", () => {
     const text = `${HEAD}workload: { rows: [] }\nworkflow: [{ step: one, tool: { kind: noop, auth: "{% for row in rows %}{{ row }}{% endfor %}" } }]\n`;
     assert.deepEqual(loadPlaybook(text, "test.yaml").diagnostics, []);

@@ -36,7 +36,7 @@ async function agents(body: Body = {}): Promise<Entry[]> {
 before(async () => {
   await work.register("ops/deploy_mcp", ONE_STEP);
   await register(agent("ops/check_mcp"));
-  const lifecycle = "lifecycle: { deploy: ops/deploy_mcp, check: ops/check_mcp, lost: ops/none }";
+  const lifecycle = "lifecycle: { deploy: ops/deploy_mcp, check: ops/check_mcp, lost: ops/none, purge: /system/purge }";
   await register(mcp("mcp/demo", `endpoint: https://demo/mcp, transport: sse, ${lifecycle}`));
   await register(mcp("deep/er/plain", "endpoint: https://h/mcp"));
   await work.register("mcp/decoy", ONE_STEP);
@@ -125,7 +125,7 @@ test("an action that is sent twice with one key is dispatched once", async () =>
 for (const [what, path, expected] of [
   ["a resource that is not registered", "none/lifecycle/deploy", /no MCP resource 'none' nor 'mcp\/none'/],
   ["an entry of another kind", "decoy/lifecycle/deploy", /no MCP resource 'decoy'/],
-  ["an action without a playbook", "demo/lifecycle/restart", /no action 'restart'.*check, deploy, lost/],
+  ["an action without a playbook", "demo/lifecycle/restart", /no action 'restart'.*check, deploy, lost, purge/],
   ["a resource without actions", "deep/er/plain/lifecycle/deploy", /it has no `spec.lifecycle`/],
   ["a playbook that is not registered", "demo/lifecycle/lost", /Executable catalog entry not found/],
   ["a name of the prototype", "demo/lifecycle/constructor", /no action 'constructor'/],
@@ -136,6 +136,12 @@ for (const [what, path, expected] of [
     assert.match(String(body["error"]), expected);
   });
 }
+
+test("an action starts no system playbook, by whomever it is asked for", async () => {
+  await work.register("system/purge", ONE_STEP);
+  const { status, body } = await work.post("/api/mcp/mcp/demo/lifecycle/purge");
+  assert.deepEqual([status, body["code"]], [403, "SYSTEM_PLAYBOOK"], JSON.stringify(body));
+});
 
 test("a worker may not dispatch actions", async () => {
   const headers = { authorization: `Bearer ${TOKENS.worker}` };

@@ -13,6 +13,7 @@ import { Field } from "./field.tsx";
 import { readInputs, readMap, type Texts, textOf } from "./input-values.ts";
 import { fieldsOf, type InputField, inTextOrder } from "./inputs.ts";
 import { keepInputs, lastInputs } from "./last-inputs.ts";
+import { SystemCalls } from "./system-calls.tsx";
 import { useFocusOnProblem } from "./use-focus-on-problem.ts";
 
 /** The form of a playbook's inputs, filled with those of another run where `from` names one, else with the last ones. */
@@ -71,6 +72,7 @@ function Form({ entry, filled, from }: { entry: Resource; filled: JsonObject; fr
         />
       ))}
       <MoreInputs text={more} onText={setMore} problem={problems[""]} />
+      <SystemCalls entry={entry} />
       {!may.allowed && <p className="quiet wrap">{may.why}</p>}
       {(count > 0 || run.isError) && (
         <p role="alert" className="problem wrap">

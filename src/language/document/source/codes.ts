@@ -65,6 +65,9 @@ export const DIAGNOSTIC_RULES = {
   "duplicate-label": error("Two tasks of a step have the same label."),
   "duplicate-name": error("Two entries of `keychain` or `workbook` have the same name."),
   "unknown-step": error("An arc, `entry_step` or `final_step` names a step that does not exist."),
+  "system-call": error(
+    "A task calls a system playbook (`api_integration/…`, `system/…`), and the document is not one.",
+  ),
   "unknown-label": error("A `jump` names no task of its step."),
   "unknown-action": error("A rule's `do` is not one of continue, retry, jump, break, fail."),
   "loop-without-collection": error("A `loop` has neither `in` nor `cursor`."),

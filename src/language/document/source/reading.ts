@@ -15,6 +15,8 @@ export interface Reading {
   readonly targets: Target[];
   /** Names of workbook tools that tasks refer to. */
   readonly workbookNames: Target[];
+  /** Paths of playbooks that tasks call. */
+  readonly calls: Target[];
   /** Where each step's name stands; of two steps with one name, the first. */
   readonly steps: Map<string, Place>;
   /** Labels of the tasks of the step that is being read: templates in it may name them. */
@@ -23,7 +25,16 @@ export interface Reading {
 
 /** Nothing read yet. */
 export function openReading(report: Report, locate: Locate): Reading {
-  return { report, locate, templates: [], targets: [], workbookNames: [], steps: new Map(), labels: new Set() };
+  return {
+    report,
+    locate,
+    templates: [],
+    targets: [],
+    workbookNames: [],
+    calls: [],
+    steps: new Map(),
+    labels: new Set(),
+  };
 }
 
 /** A value with templates, or a condition. */
