@@ -160,6 +160,49 @@ test("the program's containers may do nothing that they need not", () => {
   );
   for (const [name, { read_only, cap_drop, security_opt, init }] of flowServices) {
     assert.deepEqual({ read_only, cap_drop, init }, { read_only: true, cap_drop: ["ALL"], init: true }, name);
-    assert.deepEqual(security_opt, ["no-new-privileges:true"], name);
+    // A worker has more, of which another test speaks.
+    const options = name === "worker" ? (security_opt as string[]).slice(0, 1) : security_opt;
+    assert.deepEqual(options, ["no-new-privileges:true"], name);
+  }
+});
+
+test("workers may make sandboxes, and have no privilege for that", () => {
+  const { security_opt: options, cap_drop: dropped, privileged } = services["worker"] ?? {};
+  assert.deepEqual(options, [
+    "no-new-privileges:true",
+    "seccomp:./seccomp-worker.json",
+    "apparmor:unconfined",
+    "systempaths=unconfined",
+  ]);
+  assert.deepEqual([dropped, privileged], [["ALL"], undefined]);
+});
+
+test("the profile of workers leaves what a sandbox is made of, and refuses what changes the machine", () => {
+  const profile = JSON.parse(readFileSync(packagePath("deploy/seccomp-worker.json"), "utf8")) as {
+    defaultAction: string;
+    syscalls: { names: string[]; action: string }[];
+  };
+  assert.equal(profile.defaultAction, "SCMP_ACT_ALLOW");
+  const refused = profile.syscalls.flatMap(({ names }) => names);
+  assert.deepEqual(refused, [...new Set(refused)].sort());
+  assert.ok(profile.syscalls.every(({ action }) => action === "SCMP_ACT_ERRNO"));
+  const needed = [
+    "clone",
+    "clone3",
+    "mount",
+    "pivot_root",
+    "prctl",
+    "prlimit64",
+    "sethostname",
+    "setns",
+    "umount2",
+    "unshare",
+  ];
+  assert.deepEqual(
+    needed.filter((name) => refused.includes(name)),
+    [],
+  );
+  for (const name of ["bpf", "init_module", "kexec_load", "keyctl", "open_by_handle_at", "reboot", "userfaultfd"]) {
+    assert.ok(refused.includes(name), name);
   }
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parseEnv } from "node:util";
+import { parse } from "yaml";
 import { packagePath } from "../../src/platform/system/package-file.ts";
 import { ROLES } from "../../src/roles/start-role.ts";
 import { ROUTES } from "../../src/schema/routes/all.ts";
@@ -180,4 +181,28 @@ test("kustomizations have no field that kustomize does not know", () => {
       [],
     );
   }
+});
+
+test("the component for sandboxes adds user namespaces to workers, and takes nothing from what keeps them in bounds", () => {
+  const component = parse(readFileSync(packagePath("deploy/kubernetes/sandbox/kustomization.yaml"), "utf8")) as {
+    kind: string;
+    patches: { target: { kind: string; name: string }; patch: string }[];
+  };
+  assert.equal(component.kind, "Component");
+  const [{ target, patch }] = component.patches as [(typeof component.patches)[number]];
+  assert.deepEqual(target, { kind: "Deployment", name: "flow-worker" });
+  const { spec } = parse(patch) as { spec: { template: { spec: Record<string, unknown> } } };
+  const { hostUsers, containers, securityContext } = spec.template.spec;
+  assert.equal(hostUsers, false);
+  assert.deepEqual(securityContext, {
+    seccompProfile: { type: "Localhost", localhostProfile: "flow-worker.json" },
+    appArmorProfile: { type: "Unconfined" },
+  });
+  assert.deepEqual(containers, [
+    {
+      name: containerOf("worker").name,
+      securityContext: { procMount: "Unmasked" },
+      env: [{ name: "FLOW_TASK_ISOLATION", value: "strict" }],
+    },
+  ]);
 });

@@ -110,6 +110,7 @@ export const ISOLATION_SETTINGS = {
   }),
   taskMemoryMib: countSetting("FLOW_TASK_MEMORY_MIB", "Memory of one process in a sandbox, MiB", 4_096),
   taskScratchMib: countSetting("FLOW_TASK_SCRATCH_MIB", "Files of the scratch folder of a sandbox, MiB", 512),
+  taskCpuSeconds: countSetting("FLOW_TASK_CPU_SECONDS", "CPU time of one process of a task in a sandbox", 3_600),
   taskProcesses: countSetting("FLOW_TASK_PROCESSES", "Processes and threads in a sandbox", 512, 1_000_000),
 } as const;
 

@@ -81,6 +81,7 @@ async function openTaskSandbox(
       memoryBytes: config.taskMemoryMib * MIB,
       scratchBytes: config.taskScratchMib * MIB,
       processes: config.taskProcesses,
+      cpuSeconds: config.taskCpuSeconds,
     },
     guard,
     python: config.python ?? "python3",

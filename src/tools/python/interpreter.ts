@@ -304,6 +304,13 @@ export class Interpreter {
     if (exitSignal === "SIGKILL") {
       return { type: "lost", code: exitSignal, how: "was ended by SIGKILL, most likely because memory ran out" };
     }
+    if (exitSignal === "SIGXCPU") {
+      return {
+        type: "lost",
+        code: exitSignal,
+        how: "was ended by SIGXCPU, because it used more CPU time than a task may",
+      };
+    }
     if (exitSignal !== null) return { type: "lost", code: exitSignal, how: `was ended by ${exitSignal}` };
     const code = exitCode === 0 ? "INTERPRETER_LOST" : `EXIT_${exitCode}`;
     return { type: "lost", code, how: `exited with status ${exitCode}` };

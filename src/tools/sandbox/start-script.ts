@@ -9,12 +9,14 @@ const INSIDE = "FLOW_INSIDE_";
 
 /**
  * The first program within a sandbox: sets the limits, enters the folder, gives the variables their names and gives way to the
- * program. dash and busybox call the limit of processes `-p`, bash `-u`.
+ * program. dash and busybox call the limit of processes `-p`, bash `-u`. At the limit of CPU time comes SIGXCPU, 5 s
+ * later SIGKILL.
  */
 export const START_SCRIPT = `
 ulimit -S -v "$1"; ulimit -H -v "$1"
 ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null
-ulimit -f "$3"; ulimit -n "$4"; ulimit -t "$5"; ulimit -c 0
+ulimit -f "$3"; ulimit -n "$4"; ulimit -c 0
+ulimit -S -t "$5"; ulimit -H -t $(($5 + 5))
 cd -- "$6" 2>/dev/null || { echo "${NO_FOLDER}" >&2; exit 126; }
 for name in $7; do eval "export $name=\\"\\$${INSIDE}$name\\"; unset ${INSIDE}$name"; done
 shift 7

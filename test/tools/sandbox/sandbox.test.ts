@@ -257,6 +257,21 @@ test("memory, processes, files and open files have limits", async () => {
   await tool.close?.();
 });
 
+test("CPU time has a limit for each task: what earlier tasks of an interpreter used does not count", async () => {
+  const limits = { ...DEFAULT_LIMITS, cpuSeconds: 2 };
+  const tool = createPythonTool({ pythonPath: TEST_PYTHON, sandbox: await sandbox({ limits }) });
+  const busy = (seconds: number) => `
+end = time.process_time() + ${seconds}
+while time.process_time() < end:
+    pass
+result = os.getpid()`;
+  const pids = await Promise.all([await python(tool, busy(0.7)), await python(tool, busy(0.7))]);
+  assert.ok(pids.every(Number.isInteger), String(pids));
+  assert.equal(typeof (await python(tool, busy(0.7))), "number", "2.1 s in all");
+  assert.match(String(await python(tool, busy(10))), /^SIGXCPU: .*more CPU time than a task may/);
+  await tool.close?.();
+});
+
 test("without any means `auto` runs code as it is and says why; `strict` refuses", async () => {
   const path = process.env["PATH"];
   process.env["PATH"] = [folder].join(delimiter);

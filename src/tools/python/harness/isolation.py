@@ -21,6 +21,7 @@ class Surroundings:
         self.builtins = dict(builtins.__dict__)
         self.recursion_limit = sys.getrecursionlimit()
         self.memory_peak_max = memory_limit // 2
+        self.cpu_max = cpu_limit() / 100
         sys.argv = list(self.arguments)
 
     def restore(self):
@@ -50,6 +51,8 @@ class Surroundings:
         if not all([is_emptied(folder) for folder in self.folders]):
             return True
         if self.processes is not None and processes() != self.processes:
+            return True
+        if cpu_used() > self.cpu_max:
             return True
         return threading.active_count() > 1 or has_children() or peak_memory() > self.memory_peak_max
 
@@ -103,6 +106,18 @@ def has_children():
 def peak_memory():
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def cpu_limit():
+    """Seconds of CPU time after which the system ends this process; infinite without a limit."""
+    soft = resource.getrlimit(resource.RLIMIT_CPU)[0]
+    return float("inf") if soft == resource.RLIM_INFINITY else soft
+
+
+def cpu_used():
+    """Seconds. An interpreter that used a hundredth of its limit is replaced: the limit is that of a task."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
 
 
 def limit_memory(limit):
