@@ -29,6 +29,7 @@ import type { AgentChanges } from "../services/mcp/tool-list-changes.ts";
 import type { Batches } from "../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../services/orchestration/orchestrator.ts";
 import type { Results } from "../services/results/results.ts";
+import type { Pools } from "../services/workers/pools.ts";
 import type { PresentClaims } from "../services/workers/present-claims.ts";
 import type { Workers } from "../services/workers/workers.ts";
 import { auditRoutes } from "./access/audit.ts";
@@ -62,6 +63,7 @@ import { metricsRoutes } from "./system/metrics.ts";
 import { openApiRoutes } from "./system/openapi.ts";
 import { commandRoutes } from "./workers/commands.ts";
 import { eventRoutes } from "./workers/events.ts";
+import { poolRoutes } from "./workers/pools.ts";
 import { workerRoutes } from "./workers/workers.ts";
 
 /** How much callers may send. */
@@ -82,6 +84,7 @@ export interface AppDeps {
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;
+  pools: Pools;
   batches: Batches;
   agentTools: AgentTools;
   agentCalls: AgentCalls;
@@ -156,7 +159,8 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, deps.stopping),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),
-    command: commandRoutes(deps.orchestrator, deps.workers, deps.claimSecrets, deps.metrics, deps.stopping),
+    pool: poolRoutes(deps.pools),
+    command: commandRoutes(deps.orchestrator, deps.workers, deps.claimSecrets, deps.pools, deps.metrics, deps.stopping),
     event: eventRoutes({ ...deps, limits: batchLimits }),
     result: resultRoutes(deps.results, deps.sealing, deps.limits.resultBytesMax, deps.checkReading),
     keychain: keychainRoutes(deps.keychain, deps.stopping),

@@ -157,5 +157,48 @@ Examples
   flow context list`,
 };
 
+const POOL_NAME: CliArgument = { name: "name", summary: "Name of the pool" };
+
+const poolCommand = commandsOf(async () => (await import("./pools.ts")).POOL_ACTIONS, SERVER_OPTIONS);
+
+const POOLS: CliCommandSet = {
+  name: "pools",
+  summary: "Give workers tokens that are for the playbooks of some paths alone",
+  default: "list",
+  commands: [
+    poolCommand("list", "List the pools, also revoked ones"),
+    poolCommand(
+      "create",
+      "Make a pool, and print the token of its workers",
+      [POOL_NAME],
+      [
+        {
+          name: "paths",
+          value: "PATTERN",
+          many: true,
+          summary: "Paths that it runs, as 'team/**', for create; may be repeated",
+        },
+        {
+          name: "labels",
+          value: "KEY=VALUE",
+          many: true,
+          summary: "Label that its workers have, for create; may be repeated",
+        },
+      ],
+    ),
+    poolCommand("rotate", "Print a new token; the old one is refused at once", [POOL_NAME]),
+    poolCommand("revoke", "Refuse the token at once; other workers run the paths again", [POOL_NAME]),
+  ],
+  details: `A worker of a pool (FLOW_WORKER_TOKEN is the pool's token) gets commands of the pool's paths and no others, and no other worker
+gets these. Where the paths of several pools match, the longest pattern counts. Commands that waited when the pool was made
+stay with the workers of the shared token. Tokens are printed once, and kept hashed.
+
+Examples
+  flow pools create team --paths 'team/**' --labels zone=a
+  flow pools list --json
+  flow pools rotate team
+  flow pools revoke team`,
+};
+
 /** `flow serve`, and the commands that register documents and choose a server. */
-export const SERVER_COMMANDS: readonly CliEntry[] = [SERVE, REGISTER, CATALOG, CONTEXT];
+export const SERVER_COMMANDS: readonly CliEntry[] = [SERVE, REGISTER, CATALOG, CONTEXT, POOLS];

@@ -31,6 +31,29 @@ export const runtime = flow.table(
   ],
 );
 
+/** Pools of workers, each with a token of its own: they run the playbooks of their paths, and no others. */
+export const workerPool = flow.table(
+  "worker_pool",
+  {
+    name: name("name").primaryKey(),
+    /** Patterns of catalog paths. */
+    paths: text("paths").array().notNull(),
+    /** What its workers have besides their own labels. */
+    labels: object("labels").notNull().default({}),
+    /** In hex. */
+    tokenSha256: text("token_sha256").notNull().unique("worker_pool_token"),
+    createdBy: text("created_by").notNull(),
+    createdAt: createdAt(),
+    /** When its token was replaced last. */
+    rotatedAt: instant("rotated_at"),
+    revokedAt: instant("revoked_at"),
+  },
+  () => [
+    check("worker_pool_paths", sql`cardinality(paths) > 0`),
+    check("worker_pool_token_sha256", sql`token_sha256 ~ '^[0-9a-f]{64}$'`),
+  ],
+);
+
 /** Work that one process at a time may do, such as the reaper's sweep. */
 export const lease = flow.table(
   "lease",

@@ -14,6 +14,7 @@ import { type BackgroundWork, repeatWhileFull, startBackground } from "../../ser
 import type { Retention } from "../../services/maintenance/retention.ts";
 import type { Recovery } from "../../services/orchestration/orchestrator.ts";
 import type { Results } from "../../services/results/results.ts";
+import type { Pools } from "../../services/workers/pools.ts";
 import type { Reaper } from "../../services/workers/reaper.ts";
 import type { Presence } from "./presence.ts";
 
@@ -31,6 +32,7 @@ export interface UpkeepDeps {
   reaper: { reaper: Reaper; intervalMs: number } | undefined;
   retention: Retention;
   results: Pick<Results, "sweep" | "removeLeftovers">;
+  pools: Pick<Pools, "refresh">;
   logger: Logger;
   lifecycle: Lifecycle;
 }
@@ -41,6 +43,8 @@ const BATCH_IDLE_MS = 5_000;
 const POLL_MS = 700;
 /** Polling interval for the executions watched here, without a broker: an end elsewhere is noticed some 20 ms later. */
 const ELSEWHERE_MS = 25;
+/** How old what a server knows of pools may be: another server may have made one. */
+const POOLS_MS = 2_000;
 const DAY_MS = 86_400_000;
 /** Time between two signs of life. */
 const PRESENCE_MS = 10_000;
@@ -77,6 +81,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     { name: "end overdue executions", intervalMs: 1_000, runOnce: () => recovery.expire() },
     { name: "forget idle executions", intervalMs: 1_000, runOnce: () => recovery.sweep() },
     { name: "forget executions that were read", intervalMs: 5_000, runOnce: () => reader.sweep() },
+    { name: "read the pools of workers", intervalMs: POOLS_MS, runOnce: () => deps.pools.refresh() },
     { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
     { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => ensureEventPartitions(database) },
     repeatWhileFull("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),

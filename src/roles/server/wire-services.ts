@@ -48,6 +48,7 @@ import type {
 import type { ResultsObserver } from "../../services/results/observer.ts";
 import { createResults, type Results } from "../../services/results/results.ts";
 import { type CancelNotices, createCancelNotices } from "../../services/workers/cancel-notices.ts";
+import { createPools, type Pools } from "../../services/workers/pools.ts";
 import { createPresentClaims, type PresentClaims } from "../../services/workers/present-claims.ts";
 import { createWorkers, type Workers } from "../../services/workers/workers.ts";
 import { createSqlRunner } from "./sql-runner.ts";
@@ -109,6 +110,7 @@ export interface Service {
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;
+  pools: Pools;
   cancelNotices: CancelNotices;
   batches: Batches;
   agentChanges: AgentChanges;
@@ -135,6 +137,7 @@ const PROGRAMS_READ_MAX = 50;
 /** Builds the service. It works until `orchestrator.close()`. */
 export function createService(deps: ServiceDeps): Service {
   const { database, config } = deps;
+  const pools = createPools({ database });
   const { keychain, keychainUpkeep, observer: observerWithKeychain } = keychainOf(deps);
   const hardTimeoutMs = config.claimHardTimeoutMs ?? config.reaperHardTimeoutMs;
   const policy = { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs };
@@ -155,6 +158,7 @@ export function createService(deps: ServiceDeps): Service {
     programs,
     results,
     sealerOf: (rootExecutionId) => sealing.sealerOf(rootExecutionId),
+    poolOf: (path) => pools.poolOf(path),
     observer,
   });
   const programsRead = createProgramCache(readText, deps.documents, PROGRAMS_READ_MAX);
@@ -192,6 +196,7 @@ export function createService(deps: ServiceDeps): Service {
     }),
     cancelNotices,
     claimSecrets,
+    pools,
     presentClaims: createPresentClaims({ database, claimSecrets }),
     workers: createWorkers({
       ...{ database, orchestrator, cancelNotices, policy, leaseMs: config.claimLeaseMs },
@@ -205,7 +210,7 @@ export function createService(deps: ServiceDeps): Service {
 /** What advances executions, with the settings of this server. */
 function orchestratorOf(
   { config, env, traceOf }: ServiceDeps,
-  parts: Pick<OrchestratorDeps, "store" | "programs" | "results" | "sealerOf" | "observer">,
+  parts: Pick<OrchestratorDeps, "store" | "programs" | "results" | "sealerOf" | "poolOf" | "observer">,
 ): Orchestrator {
   return createOrchestrator({
     ...parts,

@@ -1,8 +1,10 @@
 import type { CatalogItem } from "../../schema/api/catalog.ts";
 import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type JsonObject, own } from "../../schema/words/json.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
+import { checkPoolPath } from "../http/authenticate.ts";
 import { serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 
@@ -19,8 +21,10 @@ export function catalogRoutes(catalog: Catalog) {
       });
       return json({ resources: items.map(itemOf), next_cursor: nextCursor });
     },
-    resource: async ({ query: { version = "latest" }, params, json }) => {
+    resource: async ({ query: { version = "latest" }, params, json }, c) => {
       const entry = await catalog.find(params.path, version === "latest" ? undefined : Number(version));
+      // Any playbook may name an MCP server, which is no code and holds no secret.
+      if (entry.kind !== "mcp") checkPoolPath(c, entry.path, () => notOfPool(entry.path));
       const { payload, content } = entry;
       return json({ ...itemOf(entry), payload, content });
     },
@@ -28,8 +32,9 @@ export function catalogRoutes(catalog: Catalog) {
       const { items, nextCursor } = await catalog.versions(params.path, { ...query, limit: pageSize(limit) });
       return json({ versions: items.map(itemOf), next_cursor: nextCursor });
     },
-    entry: async ({ params, json }) => {
+    entry: async ({ params, json }, c) => {
       const entry = await catalog.entry(pathId(params.catalog_id, "catalog entry"));
+      checkPoolPath(c, entry.path, () => notOfPool(`of catalog entry ${params.catalog_id}`));
       const { catalogId, path, version, kind, content } = entry;
       return json({ catalog_id: catalogId, path, version, kind, content });
     },
@@ -81,6 +86,12 @@ function objectAt(object: JsonObject, key: string): JsonObject {
 }
 
 /** The wire shape of an entry without its document. */
+function notOfPool(what: string): FlowError {
+  return new FlowError("FORBIDDEN", `The playbook ${what} is not one of this worker's pool`, {
+    detail: { reason: "pool" },
+  });
+}
+
 function itemOf(entry: {
   path: string;
   kind: CatalogItem["kind"];

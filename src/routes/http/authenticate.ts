@@ -3,12 +3,15 @@ import { isIP } from "node:net";
 import type { Context, MiddlewareHandler } from "hono";
 import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { Secret } from "../../platform/crypto/secret.ts";
+import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
 import type { RouteContract, TokenRole } from "../../schema/routes/contract.ts";
-import { claimRequired } from "../../schema/rules/claim-refusals.ts";
+import { matchesPattern } from "../../schema/rules/access-rules.ts";
+import { claimRequired, notOfClaim } from "../../schema/rules/claim-refusals.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../../services/access/access.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
+import type { Pools } from "../../services/workers/pools.ts";
 import type { PresentClaims } from "../../services/workers/present-claims.ts";
 import { callerOf, resourceOf } from "./audit-caller.ts";
 import { admitUser } from "./authorize-user.ts";
@@ -28,6 +31,7 @@ export interface AccessParts {
   sessionChanges: Pick<SessionChanges, "version">;
   audit: Pick<Audit, "record" | "refused" | "noted">;
   presentClaims: PresentClaims;
+  pools: Pick<Pools, "ofToken">;
 }
 
 /**
@@ -44,7 +48,11 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
   return async (c, next) => {
     const definition = known.get(routeOf(c) ?? "");
     const least = definition?.access ?? "operator";
-    const role = roleOf(c.req.header("authorization"));
+    const authorization = c.req.header("authorization");
+    const given = roleOf(authorization);
+    const pool = given === undefined ? await parts.pools.ofToken(bearerOf(authorization) ?? "") : undefined;
+    if (pool !== undefined) c.set("pool", pool);
+    const role = pool === undefined ? given : "worker";
     c.set("role", role ?? "anonymous");
     if (role === "operator") c.set("address", addressOf(c));
     const session = c.req.header("x-flow-session");
@@ -60,9 +68,23 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
       if (role === undefined) throw unauthenticated(c.req.header("authorization") !== undefined);
       throw forbidden(role, c.req.method, c.req.path);
     }
+    // What shows the whole installation is not for the workers of one pool; the handlers of the catalog look at the path.
+    if (
+      pool !== undefined &&
+      definition?.claim === undefined &&
+      definition?.user !== undefined &&
+      !isCatalogRead(definition)
+    ) {
+      throw new FlowError("FORBIDDEN", `Workers of a pool may not ${c.req.method} ${c.req.path}`);
+    }
     if (role === "worker" && definition?.claim !== undefined) await admitClaim(c, definition, parts);
     await next();
   };
+}
+
+/** What a worker reads of the catalog to run a command: its playbook, and the MCP servers that it names. */
+function isCatalogRead({ path }: RouteContract): boolean {
+  return path === CATALOG_ROUTES.entry.path || path === CATALOG_ROUTES.resource.path;
 }
 
 /** A worker's call in the name of a command: its token says no more than that it is a worker. */
@@ -71,7 +93,9 @@ async function admitClaim(c: Context<RouteEnvironment>, definition: RouteContrac
   if (needs === undefined) return;
   const about = needs === "asked" ? undefined : pathId(parametersOf(c)["execution_id"] ?? "", "execution");
   try {
-    c.set("claim", await parts.presentClaims.admit(c.req.header(CLAIM_HEADER), needs, about));
+    const claim = await parts.presentClaims.admit(c.req.header(CLAIM_HEADER), needs, about);
+    checkPoolPath(c, claim.path, () => notOfClaim(claim, `the token of pool '${c.var.pool?.name ?? ""}'`));
+    c.set("claim", claim);
   } catch (error) {
     if (error instanceof FlowError && error.code === "claim_required") noteRefusal(c, definition, parts);
     throw error;
@@ -100,6 +124,12 @@ export function provenInstance(
     secret === undefined ? "is missing; a worker of an older version does not send it: upgrade it" : "is not its";
   const message = `The secret of worker '${name}' (worker_secret of its registration, sent as x-flow-worker) ${why}`;
   throw claimRequired(secret === undefined ? "missing" : "unknown", message);
+}
+
+/** Throws the refusal to a worker of a pool that does not run playbooks of this path. */
+export function checkPoolPath(c: Context<RouteEnvironment>, path: string, refusal: () => FlowError): void {
+  const { pool } = c.var;
+  if (pool !== undefined && !pool.paths.some((pattern) => matchesPattern(pattern, path))) throw refusal();
 }
 
 /** Refused calls of audited routes. */

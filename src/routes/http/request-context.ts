@@ -5,6 +5,7 @@ import type { RequestMetrics } from "../../platform/telemetry/request-metrics.ts
 import type { TokenRole } from "../../schema/routes/contract.ts";
 import type { AccessAction, PathRule } from "../../schema/rules/access-rules.ts";
 import type { CallingUser } from "../../services/access/access.ts";
+import type { WorkerPool } from "../../services/workers/pools.ts";
 import type { PresentClaim } from "../../services/workers/present-claims.ts";
 import { tooLarge } from "./read-body.ts";
 import type { Recheck } from "./recheck-access.ts";
@@ -23,6 +24,8 @@ export interface RouteEnvironment {
     role: Role;
     /** The user, for role `user`. */
     user?: CallingUser;
+    /** For a worker: its pool; undefined for one with the shared token. */
+    pool?: WorkerPool;
     /** For a worker on a route that needs one: the claim in whose name it calls. */
     claim?: PresentClaim;
     /** The client's address, if a gateway reported it. */

@@ -4,7 +4,9 @@ import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import { EVENT_BYTES_MAX, EventInput, fromInput, type ReportedEvent } from "../../schema/api/event-input.ts";
 import { BatchEnvelope, SingleEventBody } from "../../schema/api/events.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import type { ClaimInput } from "../../services/orchestration/rounds/types.ts";
+import type { Pools } from "../../services/workers/pools.ts";
 import { CLAIM_HEADER } from "../http/authenticate.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { check, type InputProblem, invalid, PROBLEMS_MAX, problemsOf } from "../http/validate.ts";
@@ -47,6 +49,20 @@ export function readBatch(body: unknown, eventsMax: number, now: number, bodyByt
   });
   if (problems.length > 0) throw invalid("The batch", problems.slice(0, PROBLEMS_MAX));
   return { worker, events: sent, claim: claim === undefined ? undefined : claimOf(claim, worker), secrets };
+}
+
+/**
+ * What a worker can run by its token: a pool's workers run the commands of their pool alone, and have its labels; all others what is of
+ * no pool, or of one that is gone.
+ */
+export function abilityOf(
+  c: Context<RouteEnvironment>,
+  labels: JsonObject,
+  pools: Pick<Pools, "has">,
+): Required<Pick<ClaimInput, "labels" | "isOfPool">> {
+  const { pool } = c.var;
+  if (pool === undefined) return { labels, isOfPool: (name) => name === undefined || !pools.has(name) };
+  return { labels: { ...labels, ...pool.labels }, isOfPool: (name) => name === pool.name };
 }
 
 /** Reads the body of a single event. Throws `FlowError` INVALID_INPUT. */

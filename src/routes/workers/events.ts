@@ -4,6 +4,7 @@ import type { BatchAnswer, BatchStatus } from "../../schema/api/events.ts";
 import { EVENT_ROUTES } from "../../schema/routes/workers.ts";
 import type { Batches, BatchState } from "../../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
+import type { Pools } from "../../services/workers/pools.ts";
 import { provenInstance } from "../http/authenticate.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import { parseJson, readBody } from "../http/read-body.ts";
@@ -11,20 +12,21 @@ import { serve } from "../http/serve.ts";
 import { eventStream } from "../http/sse.ts";
 import { pathId } from "../http/validate.ts";
 import { commandAnswer } from "./claimed-command.ts";
-import { checkReportSecrets, readBatch, readEvent } from "./event-batch.ts";
+import { abilityOf, checkReportSecrets, readBatch, readEvent } from "./event-batch.ts";
 
 /** What the routes of events need. */
 export interface EventRouteDeps {
   orchestrator: Pick<Orchestrator, "report">;
   batches: Batches;
   claimSecrets: ClaimSecrets;
+  pools: Pick<Pools, "has">;
   /** `FLOW_BATCH_EVENTS_MAX` and `FLOW_BATCH_BYTES_MAX`. */
   limits: { eventsMax: number; bytesMax: number };
   stopping: AbortSignal;
 }
 
 /** Events of workers (interface specification, Event batches). */
-export function eventRoutes({ orchestrator, batches, claimSecrets, limits, stopping }: EventRouteDeps) {
+export function eventRoutes({ orchestrator, batches, claimSecrets, pools, limits, stopping }: EventRouteDeps) {
   return serve(EVENT_ROUTES, {
     batch: {
       readsBody: async ({ json }, c) => {
@@ -43,7 +45,7 @@ export function eventRoutes({ orchestrator, batches, claimSecrets, limits, stopp
           idempotencyKey: key,
           bodySha256: bodySha256(body),
           events,
-          ...(claim !== undefined && { claim }),
+          ...(claim !== undefined && { claim: { ...claim, ...abilityOf(c, claim.labels, pools) } }),
         });
         const answer: BatchAnswer = {
           status: "accepted",

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
 import { WORKER_ROUTES } from "../../schema/routes/workers.ts";
+import { labelsOf } from "../../schema/rules/pool-label.ts";
 import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { pageSize } from "../../schema/words/wire.ts";
@@ -17,7 +18,9 @@ const INSTANCE_BYTES = 12;
 export function workerRoutes(workers: Workers, secrets: ClaimSecrets, stopping: AbortSignal) {
   return serve(WORKER_ROUTES, {
     register: async ({ body: { name, capacity, labels = {}, capabilities = [], runtime = {} }, json }, c) => {
-      const entry = { name, capacity, labels, capabilities };
+      const { pool } = c.var;
+      const shown = labelsOf({ ...labels, ...pool?.labels }, pool?.name) ?? {};
+      const entry = { name, capacity, labels: shown, capabilities };
       if (c.var.role !== "worker") {
         const given = defined({ instance: runtime.instance });
         const { runtimeId, leaseMs } = await workers.register({ ...entry, about: { ...runtime }, ...given });

@@ -113,3 +113,49 @@ export type PoolItem = v.InferOutput<typeof PoolItem>;
 /** Answer of `GET /api/worker/pools`. */
 export const PoolsAnswer = v.object({ items: v.array(PoolItem), next_cursor: NextCursor });
 export type PoolsAnswer = v.InferOutput<typeof PoolsAnswer>;
+
+/** Longest name of a pool. */
+const NAME_MAX = 64;
+/** Most patterns of one pool. */
+const PATHS_MAX = 100;
+
+/** Name of a pool. */
+export const PoolName = v.pipe(
+  v.string(),
+  v.regex(/^[a-z0-9][a-z0-9._-]*$/, "must be of small letters, digits, '.', '_' and '-'"),
+  v.maxLength(NAME_MAX),
+  v.notValue("default", "is the pool of the shared token"),
+);
+
+/** Body of `POST /api/worker/pools`. */
+export const CreatePoolBody = v.object({
+  name: PoolName,
+  paths: v.pipe(
+    v.array(v.pipe(storableText(255), v.minLength(1))),
+    v.minLength(1),
+    v.maxLength(PATHS_MAX),
+    v.description("Patterns of catalog paths, as `team/**`."),
+  ),
+  labels: v.exactOptional(v.pipe(Labels, v.description("What its workers have besides their own labels."))),
+});
+
+/** A pool, without its token. */
+export const WorkerPoolItem = v.object({
+  name: v.string(),
+  paths: v.array(v.string()),
+  labels: JsonObjectValue,
+  created_by: v.string(),
+  created_at: Timestamp,
+  rotated_at: v.nullable(Timestamp),
+  revoked_at: v.nullable(Timestamp),
+});
+export type WorkerPoolItem = v.InferOutput<typeof WorkerPoolItem>;
+
+/** Answer with a new token, which is shown this once. */
+export const PoolTokenAnswer = v.object({
+  ...WorkerPoolItem.entries,
+  token: v.pipe(v.string(), v.description("FLOW_WORKER_TOKEN of its workers. It is shown this once.")),
+});
+
+/** Answer of `GET /api/worker/pool-tokens`. */
+export const WorkerPoolsAnswer = v.object({ items: v.array(WorkerPoolItem) });

@@ -10,7 +10,7 @@ import { RESULT_ROUTES } from "./results.ts";
 import { ROLE_ROUTES } from "./roles.ts";
 import { HEALTH_ROUTES, METRICS_ROUTES, OPENAPI_ROUTES } from "./system.ts";
 import { LOGIN_SESSION_ROUTES, USER_ROUTES } from "./users.ts";
-import { COMMAND_ROUTES, EVENT_ROUTES, WORKER_ROUTES } from "./workers.ts";
+import { COMMAND_ROUTES, EVENT_ROUTES, POOL_ROUTES, WORKER_ROUTES } from "./workers.ts";
 
 /** The groups of routes of the server's API, listed once: router, permission table, and OpenAPI come from it. */
 export const ROUTE_GROUPS = {
@@ -22,6 +22,7 @@ export const ROUTE_GROUPS = {
   mcpLifecycle: MCP_LIFECYCLE_ROUTES,
   stream: STREAM_ROUTES,
   worker: WORKER_ROUTES,
+  pool: POOL_ROUTES,
   command: COMMAND_ROUTES,
   event: EVENT_ROUTES,
   result: RESULT_ROUTES,

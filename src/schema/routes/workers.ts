@@ -1,14 +1,18 @@
 import { ClaimAnswer, ClaimBody, ClaimedCommandAnswer, ClaimOneBody } from "../api/commands.ts";
 import { BatchAnswer, BatchBody, BatchStatus, SingleEventAnswer, SingleEventBody } from "../api/events.ts";
 import {
+  CreatePoolBody,
   DeregisterAnswer,
   DeregisterBody,
   HeartbeatAnswer,
   HeartbeatBody,
   PoolsAnswer,
   PoolsQuery,
+  PoolTokenAnswer,
   RegisterWorkerAnswer,
   RegisterWorkerBody,
+  WorkerPoolItem,
+  WorkerPoolsAnswer,
 } from "../api/workers.ts";
 import { contract } from "./contract.ts";
 
@@ -51,6 +55,46 @@ export const WORKER_ROUTES = {
     query: PoolsQuery,
     answer: PoolsAnswer,
     refusals: [422],
+  }),
+} as const;
+
+/** Pools of workers, each with a token of its own. */
+export const POOL_ROUTES = {
+  list: contract({
+    method: "get",
+    path: "/api/pools",
+    summary: "The pools of workers, in the order of their names, also revoked ones",
+    access: "operator",
+    answer: WorkerPoolsAnswer,
+  }),
+  create: contract({
+    method: "post",
+    path: "/api/pools",
+    summary: "Makes a pool of workers for the playbooks of some paths; the answer has its token, this once",
+    access: "operator",
+    body: CreatePoolBody,
+    answer: PoolTokenAnswer,
+    status: 201,
+    audit: { action: "pool.create", resource: "pool" },
+    refusals: [409, 413, 422],
+  }),
+  rotate: contract({
+    method: "post",
+    path: "/api/pools/:name/rotate",
+    summary: "Gives a pool a new token; the old one is refused from then on",
+    access: "operator",
+    answer: PoolTokenAnswer,
+    audit: { action: "pool.rotate", resource: "pool/:name" },
+    refusals: [404],
+  }),
+  revoke: contract({
+    method: "post",
+    path: "/api/pools/:name/revoke",
+    summary: "Refuses a pool's token from then on; its paths are the shared token's again",
+    access: "operator",
+    answer: WorkerPoolItem,
+    audit: { action: "pool.revoke", resource: "pool/:name" },
+    refusals: [404],
   }),
 } as const;
 

@@ -1,4 +1,6 @@
 import { openCommand } from "../../engine/state/state.ts";
+import { poolOf } from "../../schema/rules/pool-label.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 import { claimEntry, claimedCommand } from "./claims/claims.ts";
 import { runJob } from "./jobs.ts";
 import { withoutLost } from "./lost-commands.ts";
@@ -37,7 +39,7 @@ export function createClaiming(
     dismiss(worker) {
       for (const wait of [...waits]) if (wait.worker === worker) wait.leave();
     },
-    claimOne: (commandId, worker) => claimOne(parts, commandId, worker),
+    claimOne: (commandId, worker, isOfPool) => claimOne(parts, commandId, worker, isOfPool),
   };
 }
 
@@ -112,11 +114,17 @@ async function claimOne(
   parts: OrchestratorParts,
   commandId: string,
   worker: string,
+  isOfPool: ClaimInput["isOfPool"],
 ): Promise<ClaimedCommand | undefined> {
   parts.checkOpen("UNAVAILABLE");
   const { store, roundLoop, limits, now } = parts;
   const [entry] = await withoutLost(parts, await store.claimableCommands([commandId]));
   if (entry === undefined) return undefined;
+  if (isOfPool?.(poolOf(entry.labels)) === false) {
+    throw new FlowError("FORBIDDEN", `Command ${commandId} is not of this worker's pool`, {
+      detail: { reason: "pool" },
+    });
+  }
   const ready = { ...entry, readyAt: now() };
   let tentative: TentativeClaim | undefined;
   const { at } = await runJob(roundLoop, [entry.executionId], (base) => ({

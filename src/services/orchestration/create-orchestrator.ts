@@ -37,6 +37,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     now,
     defer: (call) => deps.defer(beginning(turns, call)),
     leaseMs: limits.leaseMs,
+    poolOf: deps.poolOf ?? (() => undefined),
     roundsMax: 1 + limits.processors,
     onFault: observer.fault,
     ...announcing(observer, subscriptions, now),

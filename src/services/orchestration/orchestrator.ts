@@ -94,7 +94,7 @@ export interface Orchestrator {
    */
   dismiss(worker: string): void;
   /** One command by its id, which {@link offer} has found claimable. Undefined if another worker was faster. */
-  claimOne(commandId: string, worker: string): Promise<ClaimedCommand | undefined>;
+  claimOne(commandId: string, worker: string, isOfPool?: ClaimInput["isOfPool"]): Promise<ClaimedCommand | undefined>;
   /**
    * Another process reports that these commands may be claimed: looks them up and offers them to waiting workers. A command
    * whose claims were lost too often fails instead. Never throws.
@@ -132,6 +132,8 @@ export interface OrchestratorDeps {
    * payloads stay closed.
    */
   sealerOf?(rootExecutionId: string): Sealer;
+  /** The pool of workers that runs the playbook of a path, where one does. Default: there are no pools. */
+  poolOf?(path: string): string | undefined;
   clock: Clock;
   /** Calls later, after everything that arrived together has been queued: `setImmediate`. */
   defer(call: () => void): void;

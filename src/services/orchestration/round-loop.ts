@@ -35,6 +35,8 @@ export interface RoundLoopDeps {
   /** Calls later, after everything that arrived together has been queued: `setImmediate`. */
   defer(call: () => void): void;
   leaseMs: number;
+  /** The pool that runs the playbook of a path. */
+  poolOf(path: string): string | undefined;
   /**
    * Concurrent rounds. With two, one decides while the other waits for its commit; each further round makes rounds smaller and
    * uses one more connection.

@@ -14,7 +14,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
-import type { ClaimedCommand } from "../orchestration/rounds/types.ts";
+import type { ClaimedCommand, ClaimInput } from "../orchestration/rounds/types.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 import type { CancelNotices } from "./cancel-notices.ts";
 
@@ -78,7 +78,7 @@ export interface Workers {
    * One command by its id. Throws `FlowError` NOT_FOUND, `already_terminal`, or `active_claim` with the seconds after which to
    * ask again in `detail.retry_after_seconds`.
    */
-  claimOne(commandId: string, worker: string): Promise<ClaimedCommand>;
+  claimOne(commandId: string, worker: string, isOfPool?: ClaimInput["isOfPool"]): Promise<ClaimedCommand>;
 }
 
 /** What the worker pool needs. */
@@ -148,8 +148,8 @@ export function createWorkers(deps: WorkersDeps): Workers {
       }));
       return { items: shown, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
-    async claimOne(commandId, worker) {
-      const claimed = await orchestrator.claimOne(commandId, worker);
+    async claimOne(commandId, worker, isOfPool) {
+      const claimed = await orchestrator.claimOne(commandId, worker, isOfPool);
       if (claimed !== undefined) return claimed;
       throw await refusal(database, policy, commandId, worker);
     },

@@ -338,6 +338,20 @@ table transient with fillfactor=80
   transient_pkey PRIMARY KEY (bucket, key)
   INDEX transient_for_expiry btree (expires_at) WHERE (expires_at IS NOT NULL)
 
+table worker_pool
+  name text collate "C" not null
+  paths text[] not null
+  labels jsonb not null default '{}'::jsonb
+  token_sha256 text not null
+  created_by text not null
+  created_at timestamp(3) with time zone not null default now()
+  rotated_at timestamp(3) with time zone
+  revoked_at timestamp(3) with time zone
+  worker_pool_paths CHECK ((cardinality(paths) > 0))
+  worker_pool_token_sha256 CHECK ((token_sha256 ~ '^[0-9a-f]{64}$'::text))
+  worker_pool_pkey PRIMARY KEY (name)
+  worker_pool_token UNIQUE (token_sha256)
+
 table auth.audit_chain
   chain integer not null
   first_seq bigint not null default 1

@@ -88,6 +88,11 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "GET /mcp": "operator",
   "DELETE /mcp": "operator",
   "GET /api/openapi.json": "worker",
+  "POST /api/auth/audit/verify": "operator",
+  "GET /api/pools": "operator",
+  "POST /api/pools": "operator",
+  "POST /api/pools/:name/rotate": "operator",
+  "POST /api/pools/:name/revoke": "operator",
 };
 
 const CALLERS = [

@@ -8,6 +8,7 @@ import type {
   IssuedCommand,
 } from "../../../ports/execution-store.ts";
 import { type EventRecord, toRecord } from "../../../schema/rules/event-record.ts";
+import { labelsOf } from "../../../schema/rules/pool-label.ts";
 import type { Command } from "../../../schema/words/command.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
@@ -60,7 +61,13 @@ export interface ChangeSet {
 /** Opens a change set. `start` is given only if the execution begins with it. */
 export function createChangeSet(
   live: LiveExecution,
-  deps: { newId(): number; leaseMs: number; start?: ExecutionStart },
+  deps: {
+    newId(): number;
+    leaseMs: number;
+    /** The pool that runs the playbook of a path. */
+    poolOf(path: string): string | undefined;
+    start?: ExecutionStart;
+  },
 ): ChangeSet {
   const expectedEventId = deps.start === undefined ? live.lastEventId : null;
   const events: EventRecord[] = [];
@@ -98,7 +105,7 @@ export function createChangeSet(
     marker({ type, at, context }) {
       return push(markerRecord(live, { type, at, context }, deps.newId()));
     },
-    issue: (command) => commands.issue(issuedCommand(live, command)),
+    issue: (command) => commands.issue(issuedCommand(live, command, deps.poolOf(live.state.path))),
     count: () => events.length,
     hasEnded,
     idAt: (index) => events[index]?.event_id ?? 0,
@@ -184,7 +191,11 @@ function markerRecord(live: LiveExecution, { type, at, context }: Marker, eventI
 }
 
 /** The row of a new command. */
-function issuedCommand({ source: { program }, catalogId }: LiveExecution, command: Command): IssuedCommand {
+function issuedCommand(
+  { source: { program }, catalogId }: LiveExecution,
+  command: Command,
+  pool: string | undefined,
+): IssuedCommand {
   return {
     commandId: command.command_id,
     status: "PENDING",
@@ -194,7 +205,7 @@ function issuedCommand({ source: { program }, catalogId }: LiveExecution, comman
     catalogId,
     step: command.step,
     kinds: requiredKinds(program, command.step, command.claim !== undefined),
-    labels: program.steps.get(command.step)?.step.labels ?? null,
+    labels: labelsOf(program.steps.get(command.step)?.step.labels, pool),
     body: command,
   };
 }

@@ -1,4 +1,5 @@
 import type { ReadyCommand, Requirement } from "../../../ports/execution-store.ts";
+import { POOL_LABEL, poolOf } from "../../../schema/rules/pool-label.ts";
 import type { Command } from "../../../schema/words/command.ts";
 import { type JsonObject, own } from "../../../schema/words/json.ts";
 import type { BatchTrace } from "./change-set.ts";
@@ -20,6 +21,8 @@ export interface Ability {
   /** Undefined: every kind. */
   kinds: readonly string[] | undefined;
   labels: JsonObject;
+  /** Whether it runs the commands of this pool; of no pool: undefined. Absent: of all. */
+  isOfPool?(pool: string | undefined): boolean;
 }
 
 /** Whether an entry can be taken now: yes, not at the moment, or never again. */
@@ -303,5 +306,7 @@ function byName([left]: [string, unknown], [right]: [string, unknown]): number {
 
 function suits({ kinds, labels }: Requirement, ability: Ability): boolean {
   if (ability.kinds !== undefined && !kinds.every((kind) => ability.kinds?.includes(kind))) return false;
-  return labels === null || Object.keys(labels).every((key) => own(ability.labels, key) === labels[key]);
+  if (ability.isOfPool !== undefined && !ability.isOfPool(poolOf(labels))) return false;
+  if (labels === null) return true;
+  return Object.keys(labels).every((key) => key === POOL_LABEL || own(ability.labels, key) === labels[key]);
 }

@@ -92,7 +92,13 @@ export interface OpenRound extends Round {
 /** Opens a round over these executions, all of them loaded and not busy; they are busy from now on. */
 export function openRound(
   executions: Iterable<CachedExecution>,
-  deps: { newId(): number; leaseMs: number; applyDeps: ApplyDeps; now(): number },
+  deps: {
+    newId(): number;
+    leaseMs: number;
+    poolOf(path: string): string | undefined;
+    applyDeps: ApplyDeps;
+    now(): number;
+  },
 ): OpenRound {
   const members = new Map<string, CachedExecution>();
   const changeSets = new Map<string, ChangeSet>();
@@ -106,7 +112,8 @@ export function openRound(
   for (const cached of executions) enter(cached);
 
   const open = (cached: CachedExecution, live: LiveExecution, start?: ExecutionStart) => {
-    const options = { newId: deps.newId, leaseMs: deps.leaseMs, ...(start !== undefined && { start }) };
+    const { newId, leaseMs, poolOf } = deps;
+    const options = { newId, leaseMs, poolOf, ...(start !== undefined && { start }) };
     const changes = createChangeSet(live, options);
     const markers = cached.markers;
     cached.markers = [];

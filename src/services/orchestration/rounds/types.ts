@@ -10,6 +10,8 @@ export interface ClaimInput {
   /** Kinds of task that it runs; undefined: all. */
   kinds: readonly string[] | undefined;
   labels: JsonObject;
+  /** Whether it runs the commands of this pool, of none: undefined. Absent: of all. */
+  isOfPool?(pool: string | undefined): boolean;
   /** How long to wait for the first command; 0: do not wait. */
   waitMs: number;
 }

@@ -1,0 +1,112 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Database } from "../../repositories/database/database.ts";
+import {
+  findPool,
+  insertPool,
+  listPools,
+  POOLS_MAX,
+  replacePoolToken,
+  revokePool,
+  type WorkerPoolRow,
+} from "../../repositories/workers/pools.ts";
+import { matchesPattern } from "../../schema/rules/access-rules.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { audited, type Caller } from "../access/audit.ts";
+
+/** A pool as a call of one of its workers is judged by it. */
+export type WorkerPool = Pick<WorkerPoolRow, "name" | "paths" | "labels">;
+
+/** A pool with the token that it has from now on, which is shown this once. */
+export interface PoolWithToken {
+  pool: WorkerPoolRow;
+  token: string;
+}
+
+/** Pools of workers: each has a token, and runs the playbooks of its paths. What no pool covers is run by the workers of the shared token. */
+export interface Pools {
+  /** Throws `FlowError` CONFLICT for a name that is taken, INVALID_INPUT beyond {@link POOLS_MAX}. */
+  create(
+    pool: { name: string; paths: readonly string[]; labels: Record<string, string> },
+    caller: Caller,
+  ): Promise<PoolWithToken>;
+  /** Also revoked ones. */
+  list(): Promise<WorkerPoolRow[]>;
+  /** Gives a new token; the old one is refused from then on. Throws `FlowError` NOT_FOUND. */
+  rotate(name: string, caller: Caller): Promise<PoolWithToken>;
+  /** Its token is refused from then on, and its paths are the shared token's again. Throws `FlowError` NOT_FOUND. */
+  revoke(name: string, caller: Caller): Promise<WorkerPoolRow>;
+  /** The pool of a token; undefined for any other text. Texts that are no such token are not looked up. */
+  ofToken(token: string): Promise<WorkerPool | undefined>;
+  /** The pool that runs a playbook: that of the longest pattern which matches. Known as of the last {@link refresh}. */
+  poolOf(path: string): string | undefined;
+  /** Whether there is a pool of this name, as of the last {@link refresh}. */
+  has(name: string): boolean;
+  /** Reads them again: other servers change them too. */
+  refresh(): Promise<void>;
+}
+
+/** How a token of a pool begins: no other unknown token makes the server ask its database. */
+const TOKEN_PREFIX = "flowpool_";
+const TOKEN_BYTES = 32;
+
+/** The pools of a database. None is known before the first {@link Pools.refresh}. */
+export function createPools({ database }: { database: Database }): Pools {
+  let known: readonly WorkerPool[] = [];
+  const refresh = async () => {
+    known = (await listPools(database)).filter(({ revokedAt }) => revokedAt === null);
+  };
+  return {
+    async create(pool, caller) {
+      if (known.length >= POOLS_MAX)
+        throw new FlowError("INVALID_INPUT", `There are ${POOLS_MAX} pools, which is the most`);
+      const token = newToken();
+      const createdBy = caller.actor ?? caller.actorKind;
+      const entry = audited(caller, "pool.create", `pool/${pool.name}`, { detail: { paths: [...pool.paths] } });
+      const row = await insertPool(database, { ...pool, tokenSha256: sha256(token), createdBy }, entry);
+      if (row === undefined) {
+        throw new FlowError("CONFLICT", `There is a pool '${pool.name}' already. Revoke it first, or rotate its token`);
+      }
+      await refresh();
+      return { pool: row, token };
+    },
+    list: () => listPools(database),
+    async rotate(name, caller) {
+      const token = newToken();
+      const entry = audited(caller, "pool.rotate", `pool/${name}`);
+      const row = await replacePoolToken(database, name, sha256(token), entry);
+      if (row === undefined) throw unknownPool(name);
+      return { pool: row, token };
+    },
+    async revoke(name, caller) {
+      const row = await revokePool(database, name, audited(caller, "pool.revoke", `pool/${name}`));
+      if (row === undefined) throw unknownPool(name);
+      await refresh();
+      return row;
+    },
+    ofToken: async (token) => (token.startsWith(TOKEN_PREFIX) ? await findPool(database, sha256(token)) : undefined),
+    poolOf(path) {
+      let best: { name: string; length: number } | undefined;
+      for (const { name, paths } of known) {
+        for (const pattern of paths) {
+          const isLonger = pattern.length > (best?.length ?? -1);
+          if (isLonger && matchesPattern(pattern, path)) best = { name, length: pattern.length };
+        }
+      }
+      return best?.name;
+    },
+    has: (name) => known.some((pool) => pool.name === name),
+    refresh,
+  };
+}
+
+function newToken(): string {
+  return TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString("base64url");
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function unknownPool(name: string): FlowError {
+  return new FlowError("NOT_FOUND", `There is no pool '${name}', or it was revoked`);
+}
