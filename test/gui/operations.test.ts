@@ -24,7 +24,8 @@ const LONG_PATH = `gui/${"long-name/".repeat(48)}end`;
 /** More than two pages of the list. */
 const MANY = 230;
 
-const gui = await startGui();
+// With a database of its own, which the page tells.
+const gui = await startGui({}, true);
 after(() => gui.close());
 const { serving, browser, post, opened } = gui;
 for (const [path, workflow] of [

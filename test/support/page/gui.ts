@@ -32,14 +32,17 @@ export interface Gui {
 
 /**
  * Starts `flow serve --role=all` with more environment, and a browser. In a test file it has a database of the server that all
- * share; else (screenshots) one of its own.
+ * share, unless the service is to have one of its own; screenshots always do.
  */
-export async function startGui(env: Record<string, string> = {}): Promise<Gui> {
+export async function startGui(env: Record<string, string> = {}, hasOwnDatabase = !isTest): Promise<Gui> {
   const folder = await mkdtemp(join(tmpdir(), "flow-gui-"));
   await chmod(folder, 0o755);
   const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   const closing = { after: (close: () => Promise<unknown>) => closers.push(close) };
-  const serving = await startServe(closing as never, folder, { ...(await database()), ...env }, ["--role", "all"]);
+  const serving = await startServe(closing as never, folder, { ...(hasOwnDatabase ? {} : await database()), ...env }, [
+    "--role",
+    "all",
+  ]);
   const browser = await startBrowser();
   closers.push(() => browser.close());
   return {
@@ -58,7 +61,7 @@ export async function startGui(env: Record<string, string> = {}): Promise<Gui> {
  * the server's own: reach servers of this machine.
  */
 async function database(): Promise<Record<string, string>> {
-  if (!isTest) return {};
+  // Not at the top: its hook would begin a test run outside of the test runner.
   const { createServiceDatabase } = await import("../database/postgres.ts");
   const { url } = await createServiceDatabase();
   return { ...ownDatabase(url), FLOW_WORKER_TOOLS: "all", FLOW_HTTP_ALLOW_PRIVATE: "all" };
