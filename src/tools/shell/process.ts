@@ -105,18 +105,25 @@ function send(pid: number, signal: NodeJS.Signals): void {
   } catch {}
 }
 
-/** The processes of a group, without its first. */
+/**
+ * The processes of a group, without its first, parents before their children: a shell whose command ends before it would say so,
+ * and go on with its next one.
+ */
 function membersOf(group: number | undefined): number[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== group);
-  return pids.map(Number).filter((pid) => {
+  const parents = new Map<number, number>();
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {
       // pid (name) state parent group …; the name may have blanks and parentheses of its own.
-      const fields = readFileSync(`/proc/${pid}/stat`, "latin1");
-      return Number(fields.slice(fields.lastIndexOf(")") + 2).split(" ")[2]) === group;
+      const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+      const [, parent, itsGroup] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      if (Number(itsGroup) === group) parents.set(Number(pid), Number(parent));
     } catch {
-      return false;
+      // It has ended meanwhile.
     }
-  });
+  }
+  const depthOf = (pid: number): number => (parents.has(pid) ? 1 + depthOf(parents.get(pid)!) : 0);
+  const members = [...parents.keys()].filter((pid) => pid !== group);
+  return members.sort((left, right) => depthOf(left) - depthOf(right));
 }
 
 /** Collects one stream: its first bytes as text, and every line for the log. */
