@@ -95,7 +95,6 @@ export async function startService(
   lifecycle.add("the audit log", () => service.audit.close());
   lifecycle.add("the results that go", () => service.results.close());
   lifecycle.add("the executions", () => orchestrator.close());
-  // Before the first command is issued: one of a pool's path is the pool's.
   await awaiting(() => service.pools.refresh());
   await awaiting(() => orchestrator.recovery.recover(0));
   await awaiting(() => orchestrator.recovery.poll());

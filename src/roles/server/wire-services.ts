@@ -196,8 +196,7 @@ export function createService(deps: ServiceDeps): Service {
     }),
     cancelNotices,
     claimSecrets,
-    pools,
-    presentClaims: createPresentClaims({ database, claimSecrets }),
+    ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },
     workers: createWorkers({
       ...{ database, orchestrator, cancelNotices, policy, leaseMs: config.claimLeaseMs },
       onReturned: observer.returned,

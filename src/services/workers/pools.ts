@@ -41,7 +41,7 @@ export interface Pools {
   poolOf(path: string): string | undefined;
   /** Whether there is a pool of this name, as of the last {@link refresh}. */
   has(name: string): boolean;
-  /** Reads them again: other servers change them too. */
+  /** Reads them again: other servers change them too. To be called before the first command is issued. */
   refresh(): Promise<void>;
 }
 

@@ -58,17 +58,17 @@ export interface ChangeSet {
   change(resultOf: (state: ExecutionState) => Json): ExecutionChange;
 }
 
+/** What a change set is made with. */
+interface ChangeSetDeps {
+  newId(): number;
+  leaseMs: number;
+  /** The pool that runs the playbook of a path. */
+  poolOf(path: string): string | undefined;
+  start?: ExecutionStart;
+}
+
 /** Opens a change set. `start` is given only if the execution begins with it. */
-export function createChangeSet(
-  live: LiveExecution,
-  deps: {
-    newId(): number;
-    leaseMs: number;
-    /** The pool that runs the playbook of a path. */
-    poolOf(path: string): string | undefined;
-    start?: ExecutionStart;
-  },
-): ChangeSet {
+export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): ChangeSet {
   const expectedEventId = deps.start === undefined ? live.lastEventId : null;
   const events: EventRecord[] = [];
   const commands = createCommandChanges();
