@@ -173,7 +173,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     mcp: mcpRoutes({ ...deps, tools: deps.agentTools, calls: deps.agentCalls }),
     auth: authRoutes(deps.access, deps.sessionChanges, deps.stopping),
     user: userRoutes(deps.users),
-    loginSession: loginSessionRoutes(deps.loginSessions, deps.users),
+    loginSession: loginSessionRoutes(deps.loginSessions, deps.users, deps.audit),
     role: roleRoutes(deps.roles),
     audit: auditRoutes(deps.audit),
     openapi: openApiRoutes(ROUTES, deps.version),

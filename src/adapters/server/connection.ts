@@ -3,6 +3,7 @@ import type { Secret } from "../../platform/crypto/secret.ts";
 import { answerOf, type Place, parseReply, type ServerReply, transportReason } from "../../schema/routes/answer.ts";
 import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
 import { type RouteInput, type RouteRequest, requestOf } from "../../schema/routes/request.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 
@@ -14,6 +15,8 @@ export interface CallOptions {
   claim?: string;
   /** In whose name: the session of a user, by a gateway. */
   session?: { tokenSha256: string; address: string | undefined };
+  /** The client for whom a gateway calls, where it names no session. */
+  address?: string;
   /** Longest silence before the answer's head, and within its body. */
   timeoutMs: number;
   signal: AbortSignal;
@@ -62,7 +65,7 @@ export function connectServer(address: ServerAddress): ServerConnection {
   });
   const always = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
   return {
-    async call({ method, path, body, idempotencyKey, traceparent, claim, session, timeoutMs, signal }) {
+    async call({ method, path, body, idempotencyKey, traceparent, claim, session, address, timeoutMs, signal }) {
       const worker = workerSecret?.();
       try {
         const answer = await pool.request({
@@ -76,7 +79,7 @@ export function connectServer(address: ServerAddress): ServerConnection {
             ...(worker !== undefined && { "x-flow-worker": worker }),
             ...(claim !== undefined && { "x-flow-claim": claim }),
             ...(session !== undefined && { "x-flow-session": session.tokenSha256 }),
-            ...(session?.address !== undefined && { "x-flow-address": session.address }),
+            ...defined({ "x-flow-address": session?.address ?? address }),
           },
           ...(body !== undefined && { body }),
           headersTimeout: timeoutMs,

@@ -13,6 +13,9 @@ export interface UserAccess {
   userId: number;
   email: string;
   displayName: string;
+  /** Whom the identity provider vouched for; null before the first login. */
+  issuer: string | null;
+  subject: string | null;
   /** Names of active roles. */
   roles: string[];
   /** Names of the user's permissions other than those on playbooks. */
@@ -40,7 +43,7 @@ const TOUCH_SECONDS = 60;
 export async function findSessionAccess({ sql }: Database, tokenSha256: string): Promise<SessionAccess | undefined> {
   const [row] = await sql<SessionAccess[]>`
     with who as (
-      select s.session_id, s.expires_at, s.last_seen_at, u.user_id, u.email, u.display_name
+      select s.session_id, s.expires_at, s.last_seen_at, u.user_id, u.email, u.display_name, u.issuer, u.subject
       from auth.sessions s join auth.users u using (user_id)
       where s.token_sha256 = ${tokenSha256} and s.revoked_at is null and s.expires_at > now()
         and s.idle_expires_at > now() and u.is_active
@@ -58,7 +61,7 @@ export async function findUserAccess(
 ): Promise<UserAccess | undefined> {
   const [row] = await sql<UserAccess[]>`
     with who as (
-      select user_id, email, display_name from auth.users
+      select user_id, email, display_name, issuer, subject from auth.users
       where is_active and ${"email" in user ? sql`lower(email) = lower(${user.email})` : sql`user_id = ${user.userId}`}
     ), ${rolesOf(sql)}
     select ${givenBy(sql)} from who`;
@@ -83,7 +86,7 @@ function rolesOf(sql: Database["sql"] | Transaction["sql"]) {
 
 function givenBy(sql: Database["sql"] | Transaction["sql"]) {
   return sql`
-    user_id::float8 as "userId", email, display_name as "displayName",
+    user_id::float8 as "userId", email, display_name as "displayName", issuer, subject,
     coalesce((select json_agg(name order by name) from role), '[]') as roles,
     coalesce((
       select json_agg(distinct p.name) from role join auth.role_permissions using (role_id)

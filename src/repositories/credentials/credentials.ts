@@ -53,23 +53,10 @@ export async function findCredential(
   return row;
 }
 
-/**
- * A credential with its data, or undefined. The row of the audit log is written by the same statement, found or not: one round
- * trip, and no data without a trace.
- */
-export async function readCredential(
-  { sql }: Database,
-  key: CredentialKey,
-  entry: AuditEntry,
-): Promise<EncryptedCredential | undefined> {
-  const absent: AuditEntry = { ...entry, result: "error", detail: { reason: "not found" } };
+/** A credential with its data, encrypted, or undefined. */
+export async function readCredential({ sql }: Database, key: CredentialKey): Promise<EncryptedCredential | undefined> {
   const [row] = await sql<EncryptedCredential[]>`
-    with found as materialized (
-      select ${columns(sql)}, data_encrypted as "dataEncrypted" from flow.credential where ${matches(sql, key)}
-    ),
-    told as (${auditInsert(sql, [entry], sql`exists (select from found)`)}),
-    missed as (${auditInsert(sql, [absent], sql`not exists (select from found)`)})
-    select * from found`;
+    select ${columns(sql)}, data_encrypted as "dataEncrypted" from flow.credential where ${matches(sql, key)}`;
   return row;
 }
 

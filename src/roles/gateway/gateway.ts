@@ -170,6 +170,11 @@ function openLogin(
       const hint = `workers must reach ${callbackUrl} (FLOW_GATEWAY_INTERNAL_URL), as FLOW_HTTP_ALLOW_PRIVATE lets them`;
       logger.warn({ execution_id: executionId }, `a login was slow as its callback did not come: ${hint}`);
     },
+    onRefused(refused) {
+      server.loginRefused(refused).catch((error: unknown) => {
+        logger.warn({ err: error, code: refused.code }, "a refused login could not be recorded in the audit log");
+      });
+    },
     loginMs: config.loginMs,
     sessionMs: config.sessionMs,
     sessionIdleMs: config.sessionIdleMs,

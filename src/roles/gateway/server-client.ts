@@ -6,8 +6,10 @@ import { AUTH_ROUTES } from "../../schema/routes/auth.ts";
 import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { LOGIN_SESSION_ROUTES } from "../../schema/routes/users.ts";
 import type { AccessAction } from "../../schema/rules/access-rules.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
+import type { RefusedLogin } from "../../services/login/login.ts";
 
 /** What a gateway asks its server, in its own name and in those of users. */
 export interface GatewayServer {
@@ -19,6 +21,8 @@ export interface GatewayServer {
   session(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
   /** Ends a session. Throws `FlowError` UNAUTHENTICATED if it is not valid. */
   revoke(tokenSha256: string): Promise<void>;
+  /** Records a login that this gateway has refused. */
+  loginRefused(refused: RefusedLogin): Promise<void>;
   /** Whether the session's user may. Throws `FlowError` UNAUTHENTICATED for a session that is not valid. */
   isAllowed(tokenSha256: string, access: { action: AccessAction; path: string }): Promise<boolean>;
 }
@@ -80,6 +84,10 @@ export function createGatewayServer(deps: GatewayServerDeps): GatewayServer {
     async revoke(tokenSha256) {
       const input = { body: { token_sha256: tokenSha256 }, ...of(tokenSha256) };
       await callServer(calls, LOGIN_SESSION_ROUTES.logout, input).catch(sessionFault);
+    },
+    async loginRefused({ idpDomain: idp_domain, address, code, reason }) {
+      const body = { idp_domain, code, reason };
+      await callServer(calls, LOGIN_SESSION_ROUTES.refused, { body, ...options, ...defined({ address }) });
     },
     async isAllowed(tokenSha256, { action, path }) {
       const input = { body: { action, path }, ...of(tokenSha256) };

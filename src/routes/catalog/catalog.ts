@@ -41,11 +41,7 @@ export function catalogRoutes(catalog: Catalog) {
     register: async ({ body: { content, resource_type, if_changed = false, strict = false }, json }, c) => {
       const expected = resource_type === undefined ? {} : { expectedKind: resource_type };
       const permit = (path: string) => c.var.permit("modify", path);
-      const maySee = (path: string) =>
-        c.var.permit("execute", path).then(
-          () => true,
-          () => false,
-        );
+      const maySee = (path: string) => Promise.resolve(c.var.may("execute", path));
       const registration = { content, ifChanged: if_changed, strict, permit, maySee, ...expected };
       const registered = await catalog.register(registration);
       const { path, kind, catalogId, version, unchanged, warnings } = registered;

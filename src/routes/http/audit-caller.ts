@@ -1,7 +1,9 @@
 import type { Context } from "hono";
 import type { RouteContract } from "../../schema/routes/contract.ts";
 import { defined } from "../../schema/words/defined.ts";
+import type { CallingUser } from "../../services/access/access.ts";
 import type { Caller } from "../../services/access/audit.ts";
+import type { PresentClaim } from "../../services/workers/present-claims.ts";
 import type { RouteEnvironment } from "./request-context.ts";
 
 /** The caller for the audit log: the rule of the route that admitted them, and their address. */
@@ -14,9 +16,20 @@ export function callerOf(c: Context<RouteEnvironment>, { access }: Pick<RouteCon
     actorKind: c.var.role,
     rule: c.var.rule ?? `access:${access}`,
     requestId: c.var.requestId,
-    ...(user !== undefined && { actor: user.email, userId: String(user.userId) }),
+    ...(user !== undefined && { actor: user.email, userId: String(user.userId), ...identityOf(user) }),
+    ...(c.var.claim !== undefined && claimOf(c.var.claim)),
     ...defined({ address }),
   };
+}
+
+/** The claim whose secret a worker's call came with. */
+function claimOf({ worker, executionId, commandId, attempt }: PresentClaim): Partial<Caller> {
+  return { executionId, commandId, attempt, ...(worker !== null && { actor: worker }) };
+}
+
+/** Whom the identity provider vouched for: not for a user who was only entered. */
+function identityOf({ issuer, subject }: CallingUser): Pick<Caller, "issuer" | "subject"> {
+  return issuer === null || subject === null ? {} : { issuer, subject };
 }
 
 /** The resource of a route that is audited, as `credential/pg_demo`: its pattern, filled from the address. */

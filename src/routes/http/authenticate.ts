@@ -9,12 +9,13 @@ import { matchesPattern } from "../../schema/rules/access-rules.ts";
 import { claimRequired, notOfClaim } from "../../schema/rules/claim-refusals.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../../services/access/access.ts";
-import { type Audit, audited } from "../../services/access/audit.ts";
+import { type Audit, type AuditEntry, audited } from "../../services/access/audit.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import type { PresentClaims } from "../../services/workers/present-claims.ts";
 import { callerOf, resourceOf } from "./audit-caller.ts";
 import { admitUser } from "./authorize-user.ts";
+import { createDecisions, type DecisionLog } from "./decisions.ts";
 import { parametersOf, type RouteEnvironment, routeOf } from "./request-context.ts";
 import { pathId } from "./validate.ts";
 
@@ -29,7 +30,7 @@ export interface AccessParts {
   tokens: Tokens;
   access: Pick<Access, "session" | "pathOf">;
   sessionChanges: Pick<SessionChanges, "version">;
-  audit: Pick<Audit, "record" | "refused" | "noted">;
+  audit: DecisionLog & Pick<Audit, "unauthenticated">;
   presentClaims: PresentClaims;
   pools: Pick<Pools, "ofToken">;
 }
@@ -54,6 +55,7 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
     if (pool !== undefined) c.set("pool", pool);
     const role = pool === undefined ? given : "worker";
     c.set("role", role ?? "anonymous");
+    c.set("decisions", createDecisions(parts.audit));
     if (role === "operator") c.set("address", addressOf(c));
     const session = c.req.header("x-flow-session");
     if (session !== undefined && role !== undefined && least !== "anonymous") {
@@ -61,11 +63,12 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
       await next();
       // Errors of handlers do not come through here: they are answers by now.
       if (c.error === undefined) settled();
+      await endDecisions(c, () => callEntry(c, definition));
       return;
     }
     if (RANK[role ?? "anonymous"] < RANK[least]) {
-      noteRefusal(c, definition, parts);
-      if (role === undefined) throw unauthenticated(c.req.header("authorization") !== undefined);
+      if (role === undefined) throw unauthenticated(c, definition, parts);
+      c.var.decisions.refused({ ...callEntry(c, definition), result: "deny" });
       throw forbidden(role, c.req.method, c.req.path);
     }
     // What shows the whole installation is not for the workers of one pool; the handlers of the catalog look at the path.
@@ -75,10 +78,13 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
       definition?.user !== undefined &&
       !isCatalogRead(definition)
     ) {
+      c.var.decisions.refused({ ...callEntry(c, definition), result: "deny" });
       throw new FlowError("FORBIDDEN", `Workers of a pool may not ${c.req.method} ${c.req.path}`);
     }
+    if (role !== undefined) admitToken(c, role);
     if (role === "worker" && definition?.claim !== undefined) await admitClaim(c, definition, parts);
     await next();
+    if (c.error !== undefined || c.var.decisions.open.length > 0) await endDecisions(c, () => callEntry(c, definition));
   };
 }
 
@@ -97,7 +103,7 @@ async function admitClaim(c: Context<RouteEnvironment>, definition: RouteContrac
     checkPoolPath(c, claim.path, () => notOfClaim(claim, `the token of pool '${c.var.pool?.name ?? ""}'`));
     c.set("claim", claim);
   } catch (error) {
-    if (error instanceof FlowError && error.code === "claim_required") noteRefusal(c, definition, parts);
+    await c.var.decisions.failed(error, () => callEntry(c, definition));
     throw error;
   }
 }
@@ -132,17 +138,6 @@ export function checkPoolPath(c: Context<RouteEnvironment>, path: string, refusa
   if (pool !== undefined && !pool.paths.some((pattern) => matchesPattern(pattern, path))) throw refusal();
 }
 
-/** Refused calls of audited routes. */
-function noteRefusal(
-  c: Context<RouteEnvironment>,
-  definition: RouteContract | undefined,
-  { audit }: AccessParts,
-): void {
-  if (definition?.audit === undefined) return;
-  const resource = resourceOf(definition.audit.resource, definition.path, c.req.path);
-  audit.refused(audited(callerOf(c, definition), definition.audit.action, resource, { result: "deny" }));
-}
-
 const RANK: Readonly<Record<TokenRole, number>> = { anonymous: 0, worker: 1, operator: 2 };
 
 async function admitSession(
@@ -152,16 +147,29 @@ async function admitSession(
   parts: AccessParts,
 ): Promise<() => void> {
   // A gateway with the wrong token: its users must not become workers, who read secrets.
-  if (c.var.role !== "operator") throw new FlowError("FORBIDDEN", SESSION_OF_OTHERS);
+  if (c.var.role !== "operator") {
+    c.var.decisions.refused({ ...callEntry(c, definition), rule: "x-flow-session", result: "deny" });
+    throw new FlowError("FORBIDDEN", SESSION_OF_OTHERS);
+  }
   c.set("role", "user");
   const admit = async () => {
     const user = /^[0-9a-f]{64}$/.test(tokenSha256) ? await parts.access.session(tokenSha256) : undefined;
-    if (user === undefined) throw new FlowError("UNAUTHENTICATED", SESSION_OVER);
+    if (user === undefined) {
+      noteUnknown(c, definition, parts, "no such session");
+      throw new FlowError("UNAUTHENTICATED", SESSION_OVER);
+    }
     c.set("user", user);
     return await admitUser(c, user, definition, parts);
   };
   const { version } = parts.sessionChanges;
-  c.set("recheck", { version, since: version(), again: async () => void (await admit()) });
+  c.set("recheck", {
+    version,
+    since: version(),
+    again: async () => {
+      await admit();
+      await c.var.decisions.settle();
+    },
+  });
   return await admit();
 }
 
@@ -191,7 +199,49 @@ function authenticator(tokens: Tokens): (authorization: string | undefined) => T
   };
 }
 
-function unauthenticated(given: boolean): FlowError {
+/** Writes what the handler has left: the decisions of a call that has been answered, or has failed. */
+async function endDecisions(c: Context<RouteEnvironment>, otherwise: () => AuditEntry): Promise<void> {
+  const { decisions } = c.var;
+  if (c.error === undefined) await decisions.settle();
+  else await decisions.failed(c.error, otherwise);
+}
+
+/** Calls of operators and workers: what starts or registers something is in the log. */
+function admitToken(c: Context<RouteEnvironment>, role: TokenRole): void {
+  c.set("permit", (action, path) => {
+    const entry = audited(callerOf(c, { access: role }), `playbook.${action}`, `playbook/${path}`);
+    // A worker starts the calls of a playbook, as many as there are items: the same within a minute are one row.
+    if (action !== "view") c.var.decisions.allowed(entry, role === "worker");
+    return Promise.resolve();
+  });
+}
+
+/** The call itself, where nothing more is known about it. */
+function callEntry(c: Context<RouteEnvironment>, definition: RouteContract | undefined): AuditEntry {
+  const caller = callerOf(c, definition ?? { access: "operator" });
+  if (definition?.audit === undefined) return audited(caller, "route.call", c.req.path);
+  const { action, resource } = definition.audit;
+  return audited(caller, action, resourceOf(resource, definition.path, c.req.path));
+}
+
+function noteUnknown(
+  c: Context<RouteEnvironment>,
+  definition: RouteContract | undefined,
+  { audit }: AccessParts,
+  rule: string,
+): void {
+  const { action, resource } = callEntry(c, definition);
+  const caller = { ...callerOf(c, { access: "operator" }), actorKind: "anonymous", rule } as const;
+  audit.unauthenticated(audited(caller, "authenticate", resource, { result: "deny", detail: { first: action } }));
+}
+
+function unauthenticated(
+  c: Context<RouteEnvironment>,
+  definition: RouteContract | undefined,
+  parts: AccessParts,
+): FlowError {
+  const given = c.req.header("authorization") !== undefined;
+  noteUnknown(c, definition, parts, given ? "unknown token" : "no token");
   const why = given ? "The token is not one that this server knows" : "The call has no token";
   return new FlowError("UNAUTHENTICATED", `${why}; send 'Authorization: Bearer <token>'`);
 }

@@ -3,8 +3,9 @@ import type { RouteContract, SubjectName, UserNeeds } from "../../schema/routes/
 import { type AccessAction, decideUserAccess, type Permission, pathRules } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access, CallingUser } from "../../services/access/access.ts";
-import { type Audit, audited } from "../../services/access/audit.ts";
+import { audited } from "../../services/access/audit.ts";
 import { callerOf } from "./audit-caller.ts";
+import type { DecisionLog } from "./decisions.ts";
 import { parametersOf, type RouteEnvironment } from "./request-context.ts";
 import { SUBJECTS, type SubjectOf } from "./subject.ts";
 import { validQuery } from "./validate.ts";
@@ -12,7 +13,7 @@ import { validQuery } from "./validate.ts";
 /** What deciding over a user's call needs. */
 export interface UserAccessDeps {
   access: Pick<Access, "pathOf">;
-  audit: Pick<Audit, "record" | "refused" | "noted">;
+  audit: DecisionLog;
 }
 
 type UserContext = Context<RouteEnvironment>;
@@ -31,15 +32,16 @@ export async function admitUser(
   let isChecked = false;
   c.set("permit", async (action, path) => {
     isChecked = true;
-    await permit(c, user, { action, path, described: path }, deps);
+    permit(c, user, { action, path, described: path });
   });
+  c.set("may", (action, path) => decideUserAccess(user, action, path).allowed);
   c.set("visible", (action) => {
     isChecked = true;
     return pathRules(user.playbooks, action);
   });
   const needs = route?.user;
   if (route === undefined || needs === undefined) {
-    refuse(c, deps, { action: "route.call", resource: c.req.path, rule: "no user may" });
+    refuse(c, { action: "route.call", resource: c.req.path, rule: "no user may" });
     throw new FlowError("FORBIDDEN", `No user may ${c.req.method} ${c.req.path}, whatever their roles`);
   }
   await decide(c, user, route, needs, deps);
@@ -57,7 +59,7 @@ async function decide(
   deps: UserAccessDeps,
 ): Promise<void> {
   if (needs === "session") return c.set("rule", "session");
-  if ("permission" in needs) return permitted(c, user, route, [needs.permission].flat(), deps);
+  if ("permission" in needs) return permitted(c, user, route, [needs.permission].flat());
   const { action, of } = needs;
   const read = subjectOf(of);
   if (read === undefined) return;
@@ -66,7 +68,10 @@ async function decide(
     parameter: (name) => parameters[name] ?? "",
     query: (schema) => validQuery(c, schema),
   });
-  if ("path" in subject) return await permit(c, user, { action, path: subject.path, described: subject.path }, deps);
+  if ("path" in subject) {
+    permit(c, user, { action, path: subject.path, described: subject.path });
+    return await c.var.decisions.settle();
+  }
   const described = "catalogId" in subject ? `catalog entry ${subject.catalogId}` : `execution ${subject.executionId}`;
   const path = await deps.access.pathOf(subject);
   if (path === undefined) {
@@ -74,7 +79,9 @@ async function decide(
     throw new FlowError(isReference ? "REFERENCE_NOT_AVAILABLE" : "NOT_FOUND", `There is no ${described}`);
   }
   // The answer reveals that it exists, but not its path.
-  await permit(c, user, { action, path, described }, deps);
+  permit(c, user, { action, path, described });
+  // Nothing else is asked: what changes something is in the log before it is done.
+  await c.var.decisions.settle("executionId" in subject ? { executionId: subject.executionId } : {});
 }
 
 /** Undefined where the handler says what a call is about. */
@@ -82,51 +89,40 @@ function subjectOf(of: SubjectName | "asked" | "list"): SubjectOf | undefined {
   return of === "asked" || of === "list" ? undefined : SUBJECTS[of];
 }
 
-function permitted(
-  c: UserContext,
-  user: CallingUser,
-  route: RouteContract,
-  wanted: readonly Permission[],
-  deps: UserAccessDeps,
-): void {
+function permitted(c: UserContext, user: CallingUser, route: RouteContract, wanted: readonly Permission[]): void {
   const action = route.audit?.action ?? `${wanted[0]}.${route.method}`;
   const has = wanted.find((permission) => user.permissions.includes(permission));
   if (has !== undefined) {
     c.set("rule", `permission ${has}`);
     // An audited use case writes its own row.
-    if (route.audit === undefined) deps.audit.noted(audited(callerOf(c, route), action, c.req.path));
+    if (route.audit === undefined) c.var.decisions.allowed(audited(callerOf(c, route), action, c.req.path), true);
     return;
   }
   const either = wanted.join(" or ");
-  refuse(c, deps, { action, resource: c.req.path, rule: `no role has ${either}` });
+  refuse(c, { action, resource: c.req.path, rule: `no role has ${either}` });
   throw refusal(user, `${c.req.method} ${c.req.path}`, `has the permission ${either}`);
 }
 
-async function permit(
+function permit(
   c: UserContext,
   user: CallingUser,
   { action, path, described }: { action: AccessAction; path: string; described: string },
-  deps: UserAccessDeps,
-): Promise<void> {
+): void {
   const { allowed, rule } = decideUserAccess(user, action, path);
   const entry = { action: `playbook.${action}`, resource: `playbook/${path}`, rule };
   if (!allowed) {
-    refuse(c, deps, entry);
+    refuse(c, entry);
     throw refusal(user, `${action} ${described}`, `allows to ${action} it`);
   }
   c.set("rule", rule);
   const row = audited({ ...callerOf(c, { access: "operator" }), rule }, entry.action, entry.resource);
-  // What changes something is in the log before it is done; what is only looked at, soon.
-  if (action === "view") deps.audit.noted(row);
-  else await deps.audit.record(row);
+  c.var.decisions.allowed(row, action === "view");
 }
 
-function refuse(
-  c: UserContext,
-  { audit }: UserAccessDeps,
-  { action, resource, rule }: { action: string; resource: string; rule: string },
-): void {
-  audit.refused(audited({ ...callerOf(c, { access: "operator" }), rule }, action, resource, { result: "deny" }));
+function refuse(c: UserContext, { action, resource, rule }: { action: string; resource: string; rule: string }): void {
+  c.var.decisions.refused(
+    audited({ ...callerOf(c, { access: "operator" }), rule }, action, resource, { result: "deny" }),
+  );
 }
 
 function refusal({ email, roles }: CallingUser, what: string, giving: string): FlowError {

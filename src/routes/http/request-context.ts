@@ -7,6 +7,7 @@ import type { AccessAction, PathRule } from "../../schema/rules/access-rules.ts"
 import type { CallingUser } from "../../services/access/access.ts";
 import type { WorkerPool } from "../../services/workers/pools.ts";
 import type { PresentClaim } from "../../services/workers/present-claims.ts";
+import type { Decisions } from "./decisions.ts";
 import { tooLarge } from "./read-body.ts";
 import type { Recheck } from "./recheck-access.ts";
 
@@ -34,6 +35,10 @@ export interface RouteEnvironment {
     rule?: string;
     /** Throws `FlowError` FORBIDDEN for a user whose roles do not allow this on this path; others may. Audited. */
     permit(action: AccessAction, path: string): Promise<void>;
+    /** The same as an answer, which is in no log: for what only a message depends on. */
+    may(action: AccessAction, path: string): boolean;
+    /** What was decided about this call. */
+    decisions: Decisions;
     /** For a user: the check that a stream repeats before it continues. */
     recheck?: Recheck;
     /** Which paths of a list the caller may do this with; undefined: all. */
@@ -79,6 +84,7 @@ export function requests(deps: {
     c.set("requestId", requestId);
     c.set("role", "anonymous");
     c.set("permit", async () => undefined);
+    c.set("may", () => true);
     c.set("visible", () => undefined);
     // Before there is an answer: a header that is set on one makes it be copied as a stream, at twice the cost of the call.
     c.header("x-request-id", requestId);

@@ -16,6 +16,8 @@ export function mcpLifecycleRoutes(run: ReturnType<typeof runLifecycleAction>) {
         resource: resource_path,
         action,
         permit: (path) => c.var.permit("execute", path),
+        may: (path) => c.var.may("execute", path),
+        decided: async (executionId) => await c.var.decisions.settle({ executionId }),
         ...(user !== undefined && { startedBy: user.userId }),
         ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
         ...idempotencyOf(c),

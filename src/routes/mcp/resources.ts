@@ -23,6 +23,7 @@ export async function readExecution(
   if (id === undefined) throw new FlowError("NOT_FOUND", `There is no resource '${uri.slice(0, 200)}'`);
   const { row, steps } = await executions.detail(pathId(id, "execution"));
   await caller.permit("view", row.path);
+  await caller.decided(row.executionId);
   const { executionId, path, version, status, progress, startedAt, endedAt, result, error } = row;
   const text = JSON.stringify({
     execution_id: executionId,

@@ -110,6 +110,13 @@ export const RevokeBody = v.object({
   token_sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hex")),
 });
 
+/** Body of `POST /api/auth/sessions/refused`: a login that a gateway has refused. */
+export const RefusedLoginBody = v.object({
+  idp_domain: v.pipe(v.string(), v.maxLength(1_000), v.description("The provider that the caller named.")),
+  code: v.pipe(v.string(), v.maxLength(100)),
+  reason: v.pipe(v.string(), v.maxLength(2_000), v.description("What the caller was told.")),
+});
+
 /** Answer to ending sessions. */
 export const RevokeAnswer = v.object({
   status: v.literal("success"),

@@ -1,5 +1,6 @@
 import {
   DoneAnswer,
+  RefusedLoginBody,
   RevokeAnswer,
   RevokeBody,
   SessionsAnswer,
@@ -121,6 +122,15 @@ export const LOGIN_SESSION_ROUTES = {
     body: RevokeBody,
     answer: RevokeAnswer,
     audit: { action: "session.revoke", resource: "session" },
+    refusals: [413, 422],
+  }),
+  refused: contract({
+    method: "post",
+    path: "/api/auth/sessions/refused",
+    summary: "Records a login that a gateway has refused, in the audit log",
+    access: "operator",
+    body: RefusedLoginBody,
+    answer: DoneAnswer,
     refusals: [413, 422],
   }),
   revokeAll: contract({

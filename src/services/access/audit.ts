@@ -7,9 +7,25 @@ import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 import { verifyAudit } from "./audit-chain.ts";
+import { createPending, createUnknownCallers } from "./pending-rows.ts";
+
+export type { AuditEntry };
 
 /** Who calls, and why they may: what an audit row takes from the request. */
-export type Caller = Pick<AuditEntry, "actorKind" | "actor" | "userId" | "rule" | "address" | "requestId">;
+export type Caller = Pick<
+  AuditEntry,
+  | "actorKind"
+  | "actor"
+  | "userId"
+  | "issuer"
+  | "subject"
+  | "rule"
+  | "address"
+  | "requestId"
+  | "executionId"
+  | "commandId"
+  | "attempt"
+>;
 
 /** The server itself: what it does at its start or by the clock. */
 export const SYSTEM: Caller = { actorKind: "system", rule: "system" };
@@ -22,6 +38,19 @@ export function audited(
   { result = "allow", detail }: { result?: AuditEntry["result"]; detail?: JsonObject } = {},
 ): AuditEntry {
   return { ...caller, action, resource, result, ...defined({ detail }) };
+}
+
+const recorded = new WeakSet<object>();
+
+/** The same error, of a refusal that has its row in the log: a call has one. */
+export function inAuditLog(error: unknown): unknown {
+  if (error instanceof Error) recorded.add(error);
+  return error;
+}
+
+/** Whether a refusal has its row. */
+export function isInAuditLog(error: unknown): boolean {
+  return error instanceof Error && recorded.has(error);
 }
 
 /** The audit log of this server. */
@@ -38,6 +67,13 @@ export interface Audit {
    * more than {@link NOTED_MAX} in a second the rest is counted in one row.
    */
   noted(entry: AuditEntry): void;
+  /** What changes something, soon and in any number: for callers who are not refused. */
+  soon(...entries: readonly AuditEntry[]): void;
+  /**
+   * A call of an unknown caller. Those of one address and minute are one row, written when the minute is over, with their number:
+   * callers without a token decide how many there are.
+   */
+  unauthenticated(entry: AuditEntry): void;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
   list(filter: AuditFilter, page: PageQuery): Promise<Listed<AuditRow>>;
   /** See {@link verifyAudit}. */
@@ -66,6 +102,8 @@ const NOTED_AGAIN_MS = 60_000;
 /** Limit of the memory for that: some megabytes. */
 const NOTED_KNOWN_MAX = 10_000;
 const FLUSH_MS = 1_000;
+/** Rows of one statement: a chain's head is written anew with each row, and the old ones go with the commit. */
+const ROWS_MAX = 50;
 /** One run of retention: 250,000 rows at most, in short transactions. In five minutes no more are written than that. */
 const DELETE_ROWS = 5_000;
 const DELETE_ROUNDS_MAX = 50;
@@ -75,14 +113,24 @@ export function createAudit({ database, days, onLost }: AuditDeps): Audit {
   const refusals = createPending(REFUSALS_MAX);
   const notes = createPending(NOTED_MAX);
   const known = new Map<string, number>();
+  let changes: AuditEntry[] = [];
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
 
   const flush = () => {
     timer = undefined;
-    const entries = [...refusals.take("deny"), ...notes.take("allow")];
-    writing = writing.then(() => insertAudit(database, entries)).catch((error) => onLost(error, entries.length));
+    const entries = [...changes, ...refusals.take("deny"), ...notes.take("allow")];
+    changes = [];
+    for (let at = 0; at < entries.length; at += ROWS_MAX) {
+      const some = entries.slice(at, at + ROWS_MAX);
+      writing = writing.then(() => insertAudit(database, some)).catch((error) => onLost(error, some.length));
+    }
     return writing;
+  };
+  const unknown = createUnknownCallers(() => void flushAll());
+  const flushAll = () => {
+    changes.push(...unknown.take());
+    return flush();
   };
   const soon = () => {
     timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
@@ -103,6 +151,12 @@ export function createAudit({ database, days, onLost }: AuditDeps): Audit {
       notes.add(entry);
       soon();
     },
+    soon(...entries) {
+      if (entries.length === 0) return;
+      changes.push(...entries);
+      soon();
+    },
+    unauthenticated: unknown.add,
     async list(filter, { limit, cursor }) {
       const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
       const { items, next } = await listAudit(database, filter, { limit, ...key });
@@ -120,7 +174,7 @@ export function createAudit({ database, days, onLost }: AuditDeps): Audit {
     },
     async close() {
       clearTimeout(timer);
-      await flush();
+      await flushAll();
     },
   };
 }
@@ -129,29 +183,4 @@ export function createAudit({ database, days, onLost }: AuditDeps): Audit {
 function noneIfRefused(error: unknown): number {
   if (lacksRight(error)) return 0;
   throw error;
-}
-
-/** Entries that wait to be written, at most `max`; the rest is counted. */
-function createPending(max: number) {
-  let entries: AuditEntry[] = [];
-  let more = 0;
-  return {
-    add(entry: AuditEntry) {
-      if (entries.length < max) entries.push(entry);
-      else more += 1;
-    },
-    /** All of them, with one for those that had no room. */
-    take(result: "allow" | "deny"): AuditEntry[] {
-      const taken = more === 0 ? entries : [...entries, overflow(result, more)];
-      entries = [];
-      more = 0;
-      return taken;
-    },
-  };
-}
-
-/** One row for all that had no room. */
-function overflow(result: "allow" | "deny", count: number): AuditEntry {
-  const action = result === "deny" ? "refused" : "noted";
-  return { actorKind: "anonymous", action, resource: "*", rule: "access", result, detail: { count } };
 }

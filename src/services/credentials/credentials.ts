@@ -1,9 +1,11 @@
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
 import { findPath } from "../../repositories/access/access.ts";
+import type { AuditEntry } from "../../repositories/access/audit.ts";
 import {
   type CredentialKey,
   type CredentialRow,
   deleteCredential,
+  type EncryptedCredential,
   findCredential,
   findCredentialId,
   insertCredential,
@@ -17,9 +19,10 @@ import { reserveIds } from "../../repositories/database/ids.ts";
 import { matchesPattern } from "../../schema/rules/access-rules.ts";
 import { type CredentialType, credentialProblems } from "../../schema/rules/credential-types.ts";
 import { type SecretSchema, secretRefused } from "../../schema/rules/secret-schema.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type JsonObject, own } from "../../schema/words/json.ts";
-import { type Audit, audited, type Caller } from "../access/audit.ts";
+import { type Audit, audited, type Caller, inAuditLog } from "../access/audit.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 import { listCredentialUsers } from "./usages.ts";
@@ -132,28 +135,42 @@ async function read(
   caller: Caller,
   use: CredentialUse,
 ) {
-  const key = keyOf(identifier);
+  const row = await readCredential(database, keyOf(identifier));
   // The audit log is searched by a credential's name.
-  const named = key.id === undefined ? undefined : await findCredential(database, key);
-  const resource = resourceOf(named?.name ?? identifier);
-  const row = await readCredential(database, key, audited(caller, "credential.read", resource));
-  if (row === undefined) throw unknownCredential(identifier);
+  const resource = resourceOf(row?.name ?? identifier);
+  const who = { ...caller, ...defined({ executionId: use.executionId }) };
+  // One row, when it is decided: before the data are given out.
+  const tell = async (result: AuditEntry["result"], detail?: JsonObject) =>
+    await audit.record(audited(who, "credential.read", resource, { result, ...defined({ detail }) }));
+  if (row === undefined) {
+    await tell("error", { reason: "not found" });
+    throw unknownCredential(identifier);
+  }
   const { dataEncrypted, ...record } = row;
   try {
     await checkCredentialUse(database, row, use, caller.actorKind === "worker");
   } catch (error) {
-    const detail = { reason: "other playbooks", execution_id: use.executionId ?? null };
-    await audit.record(audited(caller, "credential.read", resource, { result: "deny", detail }));
+    await tell("deny", { reason: "other playbooks", execution_id: use.executionId ?? null });
+    throw inAuditLog(error);
+  }
+  let data: JsonObject;
+  try {
+    data = decrypted(keys, row);
+  } catch (error) {
+    await tell("error", { reason: "not decrypted", key_id: keys.keyIdOf(dataEncrypted) ?? null });
     throw error;
   }
+  await tell("allow");
+  return { record, data };
+}
+
+function decrypted(keys: KeyRing, { id, name, dataEncrypted }: EncryptedCredential): JsonObject {
   try {
-    const plain = keys.decrypt(dataEncrypted, credentialBound(row.name, row.id)).toString("utf8");
-    return { record, data: JSON.parse(plain) as JsonObject };
+    const plain = keys.decrypt(dataEncrypted, credentialBound(name, id)).toString("utf8");
+    return JSON.parse(plain) as JsonObject;
   } catch (error) {
-    const detail = { reason: "not decrypted", key_id: keys.keyIdOf(dataEncrypted) ?? null };
-    await audit.record(audited(caller, "credential.read", resource, { result: "error", detail }));
     if (!(error instanceof FlowError)) throw error;
-    throw new FlowError(error.code, `Cannot read the credential '${row.name}': ${error.message}`, { cause: error });
+    throw new FlowError(error.code, `Cannot read the credential '${name}': ${error.message}`, { cause: error });
   }
 }
 

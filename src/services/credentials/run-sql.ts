@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { SqlAnswer, SqlRunner } from "../../ports/sql-runner.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../schema/words/json.ts";
-import { type Audit, audited, type Caller } from "../access/audit.ts";
+import { type Audit, audited, type Caller, inAuditLog } from "../access/audit.ts";
 import type { Credentials } from "./credentials.ts";
 
 /** SQL that an operator wants run. */
@@ -72,7 +72,7 @@ async function run(deps: RunSqlDeps, statement: SqlQuery, caller: Caller, signal
   } catch (error) {
     const { code, detail } = error instanceof FlowError ? error : new FlowError("INTERNAL", messageOf(error));
     await tell(code === "FORBIDDEN" ? "deny" : "error", { reason: code, ...(isJsonObject(detail) && detail) });
-    throw error;
+    throw inAuditLog(error);
   }
 }
 

@@ -20,7 +20,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Access } from "../access/access.ts";
-import { type Audit, audited } from "../access/audit.ts";
+import { type Audit, audited, inAuditLog } from "../access/audit.ts";
 import { missingChildren } from "../catalog/missing-children.ts";
 import { inPieces } from "../in-pieces.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
@@ -46,6 +46,10 @@ export interface ExecutionRequest {
   idempotency?: { caller: string; key: string; bodySha256: string };
   /** Permission check of a path, before any lookup or start; refuses by throwing. Default: everything is permitted. */
   permit?(path: string): Promise<void>;
+  /** The same as an answer, for what only a message depends on. Default: everything may be seen. */
+  may?(path: string): boolean;
+  /** Called when nothing refuses the start any more, with the id that the execution will have; awaited. */
+  decided?(executionId: string): Promise<void>;
   /** The user in whose name it runs; its children run in the same name. */
   startedBy?: number;
 }
@@ -103,7 +107,7 @@ export function startExecutions(deps: {
       input,
       ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
       ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
-      ...defined({ startedBy, target, returnStep, traceparent, idempotency }),
+      ...defined({ startedBy, target, returnStep, traceparent, idempotency, decided: request.decided }),
     });
     if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);
     return {
@@ -131,14 +135,7 @@ async function checkChildren({ playbook }: Program, newestOf: NewestOf, request:
     const found = await Promise.all(paths.map((path) => newestOf(path)));
     return new Set(paths.filter((_, index) => found[index] !== undefined));
   };
-  const maySee = async (path: string) => {
-    try {
-      await request.permit?.(path);
-      return true;
-    } catch {
-      return false;
-    }
-  };
+  const maySee = (path: string) => Promise.resolve(request.may?.(path) ?? true);
   const missing = (await missingChildren(playbook.path, childCalls(playbook), { registered, maySee })).find(
     ({ isCertain }) => isCertain,
   );
@@ -238,5 +235,5 @@ async function checkStarter(
   const detail = { parent_execution_id: parentExecutionId };
   audit.refused(audited(caller, "playbook.execute", `playbook/${path}`, { result: "deny", detail }));
   const message = `Execution ${parentExecutionId} runs in the name of ${who}, who may not execute ${path}: ${rule}`;
-  throw new FlowError("FORBIDDEN", message, { detail: { path } });
+  throw inAuditLog(new FlowError("FORBIDDEN", message, { detail: { path } }));
 }

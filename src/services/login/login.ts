@@ -26,6 +26,14 @@ export interface VerifiedIdentity {
   displayName: string;
 }
 
+/** A login that was refused before its playbook could begin. */
+export interface RefusedLogin {
+  idpDomain: string;
+  address: string | undefined;
+  code: string;
+  reason: string;
+}
+
 /** What {@link createLogin} needs. */
 export interface LoginDeps {
   /** Names of providers that people may log in with. */
@@ -45,6 +53,8 @@ export interface LoginDeps {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** A login succeeded although its callback did not come: workers cannot reach this gateway. */
   onCallbackMissed(executionId: string): void;
+  /** For the audit log. What the playbook refuses, it records itself; too many logins in a minute are counted only. */
+  onRefused(refused: RefusedLogin): void;
   /** Where callbacks go. */
   callbackUrl: string;
   /** Longest time for the playbook. */
@@ -66,8 +76,18 @@ export function createLogin(deps: LoginDeps): (request: LoginRequest) => Promise
     // Unknown domains share one counter: callers can send arbitrary text.
     const name = idpDomain.trim().toLowerCase();
     deps.limit(address ?? "", deps.isDomain(name) ? name : "");
-    const idpToken = "code" in proof ? await deps.exchange(idpDomain, proof.code) : proof.idpToken;
-    const identity = await deps.verify(idpDomain, idpToken, "code" in proof ? proof.code.nonce : undefined);
+    const noting = async <T>(work: Promise<T>): Promise<T> => {
+      try {
+        return await work;
+      } catch (error) {
+        if (error instanceof FlowError && REFUSALS.has(error.code)) {
+          deps.onRefused({ idpDomain, address, code: error.code, reason: error.message });
+        }
+        throw error;
+      }
+    };
+    const idpToken = "code" in proof ? await noting(deps.exchange(idpDomain, proof.code)) : proof.idpToken;
+    const identity = await noting(deps.verify(idpDomain, idpToken, "code" in proof ? proof.code.nonce : undefined));
     const sessionToken = newSessionToken();
     const stored = tokenSha256(sessionToken);
     const expected = deps.callbacks.expect(checkUser);
@@ -87,7 +107,7 @@ export function createLogin(deps: LoginDeps): (request: LoginRequest) => Promise
         address: address ?? null,
         user_agent: userAgent?.slice(0, USER_AGENT_MAX) ?? null,
       };
-      const executionId = await started(deps, input, idpToken);
+      const executionId = await noting(started(deps, input, idpToken));
       expected.bind(executionId);
       ended = await answered(deps, expected, executionId);
     } finally {
@@ -99,6 +119,9 @@ export function createLogin(deps: LoginDeps): (request: LoginRequest) => Promise
     return { sessionToken, ...session };
   };
 }
+
+/** Codes that say that this person may not log in, and not that something is broken. */
+const REFUSALS: ReadonlySet<string> = new Set(["FORBIDDEN", "UNAUTHENTICATED", "INVALID_LOGIN"]);
 
 const USER_AGENT_MAX = 512;
 

@@ -9,7 +9,8 @@ import type { Executions } from "../executions/executions.ts";
 import type { ExecutionRequest, Started } from "../executions/start-execution.ts";
 
 /** An action on an MCP resource, as a caller asks for it. */
-export interface LifecycleRequest extends Pick<ExecutionRequest, "idempotency" | "startedBy" | "traceparent"> {
+export interface LifecycleRequest
+  extends Pick<ExecutionRequest, "idempotency" | "startedBy" | "traceparent" | "may" | "decided"> {
   /** Catalog path of the resource; `mcp/` before it may be left out. */
   resource: string;
   action: string;

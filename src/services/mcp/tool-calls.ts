@@ -18,6 +18,10 @@ export interface AgentCaller {
   userId?: number;
   /** Throws `FlowError` FORBIDDEN. Whatever is done is asked for before. */
   permit(action: AccessAction, path: string): Promise<void>;
+  /** Writes what was permitted to the audit log: it is about this execution. */
+  decided(executionId: string): Promise<void>;
+  /** The same for what then did not come about. */
+  failed(error: unknown): Promise<void>;
   /** The same as an answer, where a refusal is not audited. */
   may(action: AccessAction, path: string): boolean;
   /** The paths of agents that they may execute; undefined: all. */
@@ -96,7 +100,10 @@ export function createAgentCalls(deps: AgentCallsDeps): AgentCalls {
   };
   return {
     async begin(caller, request) {
-      const begun = startCall(deps, caller, request);
+      const begun = startCall(deps, caller, request).catch(async (error: unknown) => {
+        await caller.failed(error);
+        throw error;
+      });
       if (request.key === undefined) return await begun;
       const name = `${caller.id} ${request.key}`;
       beginning.set(name, begun);
@@ -145,10 +152,13 @@ async function startCall(
     catalogId: tool.catalogId,
     resourceKind: "agent",
     input: inputs,
+    decided: caller.decided,
     ...defined({ startedBy: caller.userId }),
     ...(key !== undefined && { idempotency: { caller: `mcp:${caller.id}`, key, bodySha256 } }),
   });
-  return { executionId, path: tool.path, steps: tool.steps, isShown: await isShown(caller, tool.path) };
+  const shown = await isShown(caller, tool.path);
+  await caller.decided(executionId);
+  return { executionId, path: tool.path, steps: tool.steps, isShown: shown };
 }
 
 /** The call that the caller started under this key, if it is written already. */
@@ -161,7 +171,9 @@ async function lookFor(
   if (executionId === undefined) return undefined;
   const { row, steps } = await executions.detail(executionId);
   await caller.permit("execute", row.path);
-  return { executionId, path: row.path, steps: steps.length, isShown: await isShown(caller, row.path) };
+  const shown = await isShown(caller, row.path);
+  await caller.decided(executionId);
+  return { executionId, path: row.path, steps: steps.length, isShown: shown };
 }
 
 /** Readers are recorded in the audit log. */

@@ -32,6 +32,8 @@ export interface StartInput {
   /** W3C `traceparent` of the caller. */
   traceparent?: string;
   idempotency?: { caller: string; key: string; bodySha256: string };
+  /** Awaited before the execution is written, with its id: for the audit log. Not called for one that was started before. */
+  decided?(executionId: string): Promise<void>;
 }
 
 /** A request's events, as a worker sent them. Events may leave out their execution: then it is that of their command. */

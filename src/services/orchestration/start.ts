@@ -84,6 +84,7 @@ async function begin(
     eventsSinceSnapshot: 0,
   });
   const cached = cache.entry(executionId);
+  await input.decided?.(executionId);
   // There is nothing to load yet.
   cached.missing = true;
   await runJob(roundLoop, [executionId], (base) => startJob(first, start, fresh, base));

@@ -195,7 +195,6 @@ test("allowed and refused calls are recorded in the audit log, with the rule, th
   const { headers } = await call("/api/credentials/watched?include_data=true", { headers: await claimed() }, "worker");
   await call("/api/credentials/watched", { method: "DELETE" }, "worker");
   await save({ name: "watched", type: "custom", data: {} }, "worker");
-  await api.guarded.request("/api/credentials/watched?include_data=true");
   await api.service.audit.close();
   const rows = await api.database.sql<{ line: string; request: string }[]>`
     select concat_ws(' ', actor_kind, action, result, rule, address) as line, request_id as request
@@ -206,7 +205,6 @@ test("allowed and refused calls are recorded in the audit log, with the rule, th
       "operator credential.create allow access:operator 10.1.2.3",
       "worker credential.read allow access:worker 10.1.2.3",
       "worker credential.delete deny access:operator 10.1.2.3",
-      "anonymous credential.read deny access:worker",
     ],
   );
   assert.equal(rows[1]?.request, headers.get("x-request-id"));
@@ -216,7 +214,8 @@ test("allowed and refused calls are recorded in the audit log, with the rule, th
 });
 
 test("refusals beyond what a second may hold are counted in one row", async () => {
-  for (let index = 0; index < 120; index += 1) await api.guarded.request(`/api/credentials/flood${index}`);
+  for (let index = 0; index < 120; index += 1)
+    await call(`/api/credentials/flood${index}`, { method: "DELETE" }, "worker");
   await api.service.audit.close();
   const [row] = await api.database.sql<{ rows: number; counted: number }[]>`
     select (count(*) filter (where resource like 'credential/flood%'))::int as rows,

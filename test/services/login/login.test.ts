@@ -30,6 +30,7 @@ function setup(
   const started: { input: LoginInput; key: string }[] = [];
   const times = new Map<number, () => void>();
   const missed: string[] = [];
+  const refused: string[] = [];
   const login = createLogin({
     isDomain: (domain) => domain === "idp.example",
     limit: createLoginLimit(1_000, () => 0),
@@ -51,13 +52,14 @@ function setup(
         signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
       }),
     onCallbackMissed: (executionId) => missed.push(executionId),
+    onRefused: ({ code, address }) => refused.push(`${code} from ${address}`),
     callbackUrl: "http://127.0.0.1:8091",
     loginMs: 15_000,
     sessionMs: 3_600_000,
     sessionIdleMs: 60_000,
     ...deps,
   });
-  return { login, started, times, missed };
+  return { login, started, times, missed, refused };
 }
 
 const succeed = (_: LoginInput, take: (body: Partial<CallbackBody>) => Promise<void>) => take({ user: USER });
@@ -176,20 +178,24 @@ test("a forged callback gives no session: the server has no such session, or one
 
 test("an ID token that was used for a login is refused", async () => {
   const start = () => Promise.reject(new FlowError("CONFLICT", "The key was used"));
-  const { login } = setup(succeed, { start });
+  const { login, refused } = setup(succeed, { start });
   await assert.rejects(login(ASKED), { code: "UNAUTHENTICATED", message: /was used for a login before/ });
+  assert.deepEqual(refused, ["UNAUTHENTICATED from 192.0.2.1"]);
 });
 
 test("an error of the server on starting the playbook is passed on", async () => {
   const start = () => Promise.reject(new FlowError("SERVER_UNREACHABLE", "away"));
-  await assert.rejects(setup(succeed, { start }).login(ASKED), { code: "SERVER_UNREACHABLE" });
+  const { login, refused } = setup(succeed, { start });
+  await assert.rejects(login(ASKED), { code: "SERVER_UNREACHABLE" });
+  assert.deepEqual(refused, [], "what is broken is no refusal");
 });
 
 test("a token that is not believed starts nothing", async () => {
   const verify = () => Promise.reject(new FlowError("UNAUTHENTICATED", "The ID token is not believed"));
-  const { login, started } = setup(succeed, { verify });
+  const { login, started, refused } = setup(succeed, { verify });
   await assert.rejects(login(ASKED), { code: "UNAUTHENTICATED" });
   assert.deepEqual(started, []);
+  assert.deepEqual(refused, ["UNAUTHENTICATED from 192.0.2.1"]);
 });
 
 test("logins of an address are limited before its token is checked; unknown domains share one limit", async () => {
