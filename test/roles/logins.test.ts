@@ -91,6 +91,21 @@ test("the first administrator is who FLOW_ADMIN_EMAILS names, once the provider 
   assert.match(other.body.error ?? "", /^This address belongs to another account/);
 });
 
+test("a user who was entered for another provider is not taken over; one entered for this provider logs in with their roles", async () => {
+  const { login, operator } = service;
+  const [{ issuer } = { issuer: "" }] = await service.database.sql<{ issuer: string }[]>`
+    select issuer from auth.users where issuer is not null limit 1`;
+  const add = (email: string, from: string) =>
+    operator("POST", "/api/auth/users", { email, roles: ["viewer"], issuer: from });
+  await add("bound@example.com", "https://other-provider.example/");
+  const refused = await login({ sub: "bound", email: "bound@example.com" });
+  assert.deepEqual([refused.status, refused.body.code], [403, "FORBIDDEN"]);
+  const slash = issuer.endsWith("/") ? issuer.slice(0, -1) : `${issuer}/`;
+  await add("expected@example.com", slash);
+  const { body } = await login({ sub: "expected", email: "expected@example.com" });
+  assert.deepEqual(body.user.roles, ["viewer"]);
+});
+
 test("who is switched off gets no session, and the refusal is in the audit log", async () => {
   const { login } = service;
   const { sql } = service.database;

@@ -142,7 +142,10 @@ const USERS: CliCommandSet = {
         { name: "email", summary: "Email address of the user" },
         { name: "role", summary: "Roles to give", optional: true, many: true },
       ],
-      [{ name: "name", value: "TEXT", summary: "Name to show, for add; default the address" }],
+      [
+        { name: "name", value: "TEXT", summary: "Name to show, for add; default the address" },
+        { name: "issuer", value: "URL", summary: "Identity provider that alone may vouch for the address, for add" },
+      ],
     ),
     userCommand("activate", "Let a user log in", [USER]),
     userCommand("deactivate", "End a user's sessions and refuse new ones", [USER]),
@@ -163,7 +166,7 @@ recorded in the audit log. These commands need the permission manage_users, and 
 
 Examples
   flow users list --search example.com --status active
-  flow users add ada@example.com analyst
+  flow users add ada@example.com analyst --issuer https://login.example.com/
   flow users grant ada@example.com developer
   flow users deactivate ada@example.com`,
 };

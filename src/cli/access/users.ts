@@ -63,7 +63,8 @@ async function list(input: CliInput): Promise<number> {
 
 async function add(input: CliInput): Promise<number> {
   const [email = "", ...roles] = input.arguments;
-  const body = { email, display_name: textOption(input.options, "name"), roles };
+  const { options } = input;
+  const body = { email, display_name: textOption(options, "name"), issuer: textOption(options, "issuer"), roles };
   const added = await (await openServer(input)).call(USER_ROUTES.add, { body });
   return printAnswer(input, added, `${added.email} is user ${added.user_id} and has ${rolesText(added)}`);
 }

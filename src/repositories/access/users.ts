@@ -73,7 +73,7 @@ export async function findUser({ db }: Database | Transaction, key: UserKey): Pr
 /** Adds a user; undefined where another user has the address. */
 export async function insertUser(
   { db }: Database | Transaction,
-  user: { email: string; displayName: string },
+  user: { email: string; displayName: string; issuer?: string },
 ): Promise<number | undefined> {
   const [row] = await db.insert(users).values(user).onConflictDoNothing().returning({ userId: users.userId });
   return row?.userId;

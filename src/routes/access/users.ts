@@ -27,9 +27,14 @@ export function userRoutes(users: Users) {
       return json({ users: items.map(itemOf), next_cursor: nextCursor });
     },
     read: async ({ json }, c) => json(itemOf(await users.find(userIn(c)))),
-    add: async ({ body: { email, display_name = email, roles = [] }, json }, c) => {
+    add: async ({ body: { email, display_name = email, roles = [], issuer }, json }, c) => {
       return json(
-        itemOf(await users.add({ email, displayName: display_name, roles }, actorOf(c, USER_ROUTES.add))),
+        itemOf(
+          await users.add(
+            { email, displayName: display_name, roles, ...defined({ issuer }) },
+            actorOf(c, USER_ROUTES.add),
+          ),
+        ),
         201,
       );
     },

@@ -19,7 +19,9 @@ export const UserItem = v.object({
   email: v.string(),
   display_name: v.string(),
   is_active: v.boolean(),
-  issuer: v.nullable(v.pipe(v.string(), v.description("Who vouches for them; null until they have logged in."))),
+  issuer: v.nullable(
+    v.pipe(v.string(), v.description("Who vouches for them, or alone may; null until they have logged in.")),
+  ),
   created_at: Timestamp,
   last_login_at: v.nullable(Timestamp),
   roles: v.array(
@@ -50,6 +52,13 @@ export const UserBody = v.object({
   email: Email,
   display_name: v.exactOptional(v.pipe(DisplayName, v.description("Default: the address."))),
   roles: v.exactOptional(v.pipe(v.array(RoleName), v.maxLength(100))),
+  issuer: v.exactOptional(
+    v.pipe(
+      storableText(500),
+      v.url("must be the address of the identity provider"),
+      v.description("The identity provider that alone may vouch for the address. Default: any of the gateway's."),
+    ),
+  ),
 });
 
 /** Body of `PUT /api/auth/users/{user}`: what changes. */

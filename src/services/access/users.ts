@@ -17,6 +17,7 @@ import {
 } from "../../repositories/access/users.ts";
 import type { Database, Transaction } from "../../repositories/database/database.ts";
 import { violatedConstraint } from "../../repositories/database/error-codes.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
@@ -32,7 +33,10 @@ export interface Users {
   list(filter: UserFilter, page: PageQuery): Promise<Listed<UserRow>>;
   find(key: UserKey): Promise<UserRow>;
   /** Throws `FlowError` CONFLICT for an address in use, NOT_FOUND for an unknown role. */
-  add(user: { email: string; displayName: string; roles: readonly string[] }, actor: Actor): Promise<UserRow>;
+  add(
+    user: { email: string; displayName: string; roles: readonly string[]; issuer?: string },
+    actor: Actor,
+  ): Promise<UserRow>;
   /** Deactivation ends the user's sessions. Throws `FlowError` CONFLICT for an address, or for the last administrator. */
   change(key: UserKey, change: UserChange, actor: Actor): Promise<UserRow>;
   /** With sessions and roles; what they did stays in the audit log. Throws `FlowError` CONFLICT for the last administrator. */
@@ -59,13 +63,13 @@ export function createUsers({ database }: { database: Database }): Users {
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
     find,
-    async add({ email, displayName, roles }, asking) {
+    async add({ email, displayName, roles, issuer }, asking) {
       const userId = await administer(database, asking, "manage_users", async (tx, actor) => {
         await checkRoles(tx, roles, actor);
-        const id = await insertUser(tx, { email, displayName });
+        const id = await insertUser(tx, { email, displayName, ...defined({ issuer }) });
         if (id === undefined) throw taken(email);
         await grantRoles(tx, id, roles, actor.user?.userId ?? null);
-        const detail = { user_id: id, roles: [...roles] };
+        const detail = { user_id: id, roles: [...roles], ...defined({ issuer }) };
         await insertAudit(tx, [audited(actor.caller, "user.create", `user/${email}`, { detail })]);
         return id;
       });
