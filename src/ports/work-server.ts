@@ -27,6 +27,8 @@ export interface ReportRequest {
   secrets: readonly string[];
   /** Most commands that the answer may bring; 0: none are wanted. */
   claim: number;
+  /** Tries before this one that ended without any answer: their server may have died of the request. */
+  unanswered: number;
 }
 
 /** The server cannot answer now: trying again helps. */

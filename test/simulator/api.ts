@@ -93,6 +93,7 @@ async function report({ orchestrator, process, acknowledged }: ApiParts, call: S
     bodySha256: sha256(call.body ?? ""),
     events,
     ...(wanted !== undefined && { claim: wanted }),
+    isRedelivered: (call.unanswered ?? 0) > 0,
   });
   acknowledged(outcome);
   const { duplicate, commands } = outcome;

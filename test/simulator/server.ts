@@ -145,7 +145,12 @@ function live(parts: ServerParts, process: Process): Life {
     clock: process.clock,
     defer: (call) => setImmediate(() => void process.gate().then(call)),
     env: {},
-    limits: { ...LIMITS, lostClaims: parts.lostClaims, ...(parts.isCramped && { ready: FEW }) },
+    limits: {
+      ...LIMITS,
+      lostClaims: parts.lostClaims,
+      deliveries: Number.POSITIVE_INFINITY,
+      ...(parts.isCramped && { ready: FEW }),
+    },
     resultOf: (state) => {
       const result = resultOf(state);
       return result === null ? null : boundedResult(result);

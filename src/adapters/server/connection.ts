@@ -3,6 +3,7 @@ import type { Secret } from "../../platform/crypto/secret.ts";
 import { answerOf, type Place, parseReply, type ServerReply, transportReason } from "../../schema/routes/answer.ts";
 import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
 import { type RouteInput, type RouteRequest, requestOf } from "../../schema/routes/request.ts";
+import { UNANSWERED_HEADER } from "../../schema/routes/workers.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
@@ -10,6 +11,8 @@ import { isJsonObject, own } from "../../schema/words/json.ts";
 /** How a route is called, besides what its contract says. */
 export interface CallOptions {
   idempotencyKey?: string;
+  /** Earlier tries of a report that ended without an answer. */
+  unanswered?: number;
   traceparent?: string;
   /** The secret of the claim in whose name a worker calls. */
   claim?: string;
@@ -65,7 +68,19 @@ export function connectServer(address: ServerAddress): ServerConnection {
   });
   const always = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
   return {
-    async call({ method, path, body, idempotencyKey, traceparent, claim, session, address, timeoutMs, signal }) {
+    async call({
+      method,
+      path,
+      body,
+      idempotencyKey,
+      unanswered,
+      traceparent,
+      claim,
+      session,
+      address,
+      timeoutMs,
+      signal,
+    }) {
       const worker = workerSecret?.();
       try {
         const answer = await pool.request({
@@ -75,6 +90,7 @@ export function connectServer(address: ServerAddress): ServerConnection {
             ...always,
             ...(body !== undefined && { "content-type": "application/json" }),
             ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+            ...(unanswered !== undefined && { [UNANSWERED_HEADER]: String(unanswered) }),
             ...(traceparent !== undefined && { traceparent }),
             ...(worker !== undefined && { "x-flow-worker": worker }),
             ...(claim !== undefined && { "x-flow-claim": claim }),

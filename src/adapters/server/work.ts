@@ -40,7 +40,7 @@ export function createServerWork(connection: ServerConnection, worker: ClaimingW
       });
       return claimAnswer(reply);
     },
-    async report({ key, events, secrets, claim }, signal) {
+    async report({ key, events, secrets, claim, unanswered }, signal) {
       const proof = secrets.length === 0 ? "" : `,"claim_secrets":${JSON.stringify(secrets)}`;
       const wanted = claim === 0 ? "" : `,"claim":${JSON.stringify({ limit: claim, wait_ms: 0, ...about })}`;
       const reply = await connection.call({
@@ -49,6 +49,7 @@ export function createServerWork(connection: ServerConnection, worker: ClaimingW
         // The events are JSON already: parsing and writing them again would cost more than all else here.
         body: `${head}${events.join(",")}]${proof}${wanted}}`,
         idempotencyKey: key,
+        ...(unanswered > 0 && { unanswered }),
         timeoutMs: CALL_MS,
         signal,
       });

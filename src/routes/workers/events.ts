@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { BatchAnswer, BatchStatus } from "../../schema/api/events.ts";
-import { EVENT_ROUTES } from "../../schema/routes/workers.ts";
+import { EVENT_ROUTES, UNANSWERED_HEADER } from "../../schema/routes/workers.ts";
 import type { Batches, BatchState } from "../../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
 import type { Pools } from "../../services/workers/pools.ts";
@@ -46,6 +46,7 @@ export function eventRoutes({ orchestrator, batches, claimSecrets, pools, limits
           bodySha256: bodySha256(body),
           events,
           ...(claim !== undefined && { claim: { ...claim, ...abilityOf(c, claim.labels, pools) } }),
+          isRedelivered: Number(c.req.header(UNANSWERED_HEADER) ?? 0) > 0,
         });
         const answer: BatchAnswer = {
           status: "accepted",

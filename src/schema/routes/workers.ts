@@ -16,6 +16,9 @@ import {
 } from "../api/workers.ts";
 import { contract } from "./contract.ts";
 
+/** How many earlier tries of a report ended without an answer: its server may have died of it. */
+export const UNANSWERED_HEADER = "x-flow-unanswered";
+
 /** The pool of workers (Worker protocol). */
 export const WORKER_ROUTES = {
   register: contract({

@@ -61,6 +61,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     roundLoop,
     deadlines,
     applyDeps,
+    underWay: new Set(),
     checkOpen: gate.check,
     isClosed: gate.isClosed,
     now,

@@ -44,9 +44,10 @@ export async function failExecution(
   executionId: string,
   what: string,
   cause: unknown,
+  code: "INTERNAL" | "POISONED" = "INTERNAL",
 ): Promise<void> {
   const message = `The execution was ended: what follows from ${what} could not be worked out. ${messageOf(cause)}`;
-  const error: TaskError = { kind: "unknown", code: "INTERNAL", message, retryable: false };
+  const error: TaskError = { kind: "unknown", code, message, retryable: false };
   const event: FlowEvent = { type: "workflow.failed", at: now(), error };
   try {
     await inject(roundLoop, executionId, event);

@@ -51,6 +51,11 @@ export interface ReportInput {
   events: { executionId: string; event: ReportedEvent }[];
   /** Requests commands with the answer, which then comes after the events were processed, not only accepted. */
   claim?: ClaimInput;
+  /**
+   * An earlier try of the same request ended without an answer: its server may have died of what follows. So the events are
+   * accepted first, and nothing is claimed with them: how often that happens is then counted in the log.
+   */
+  isRedelivered?: boolean;
   /** Answered after the events were processed, even without a claim. */
   isAwaited?: boolean;
 }
@@ -158,6 +163,8 @@ export interface OrchestratorLimits {
   leaseMs: number;
   /** `FLOW_COMMAND_LOST_LIMIT`: claims of a command that are lost with their workers before it fails. */
   lostClaims: number;
+  /** Deliveries of a batch that end with the death of their server before its execution fails with POISONED. Default 3. */
+  deliveries?: number;
   /** `FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS`. */
   ackMs: number;
   /** `FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE`. */

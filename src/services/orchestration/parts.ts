@@ -16,6 +16,11 @@ export interface OrchestratorParts extends OrchestratorDeps {
   roundLoop: RoundLoop;
   deadlines: Deadlines;
   applyDeps: ApplyDeps;
+  /**
+   * Batches that this process has begun to process. If one of them is found idle, its server did not die: this process was slow,
+   * or could not write.
+   */
+  underWay: Set<string>;
   now(): number;
   isClosed(): boolean;
   /** Throws `FlowError` if the server is stopping or its queue is full. */

@@ -1,10 +1,11 @@
 import { outOfTime, timeLimit } from "../../engine/decide/time-limit.ts";
 import { openAccount } from "../../language/expression/parsing/budget.ts";
 import type { AcceptedBatch } from "../../ports/execution-store.ts";
-import { fromRecord } from "../../schema/rules/event-record.ts";
+import { type EventRecord, fromRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
-import { inject, processBatchJob, runJob } from "./jobs.ts";
+import { isJsonObject } from "../../schema/words/json.ts";
+import { failBatchJob, failExecution, inject, markerJob, processBatchJob, runJob } from "./jobs.ts";
 import { withoutLost } from "./lost-commands.ts";
 import type { UndecidedEvent } from "./memory/load-execution.ts";
 import type { Recovery } from "./orchestrator.ts";
@@ -76,9 +77,55 @@ async function recoverBatch(
   const undecided = (executionId: string) => events.get(executionId) ?? [];
   const lastId = (executionId: string) => lastIds.get(executionId) ?? 0;
   try {
+    const lost = await countLostDelivery(parts, { requestId, executionIds, eventIds });
+    if (lost >= (parts.limits.deliveries ?? DELIVERIES_MAX)) return await poison(parts, requestId, executionIds, lost);
     await runJob(roundLoop, [...executionIds], (base) => processBatchJob(requestId, base, undecided, lastId));
+    parts.underWay.delete(requestId);
   } catch (error) {
     failBatch(parts, { requestId, executionIds }, error);
+  }
+}
+
+/** Deliveries of a batch that end with the death of their server before its execution is ended. */
+const DELIVERIES_MAX = 3;
+
+/**
+ * How many servers have died while they processed a batch. The death is written to the log before the batch is tried again, so
+ * that it counts whatever becomes of this process. A batch that this process itself has begun and not finished is not counted.
+ */
+async function countLostDelivery(
+  { store, roundLoop, cache, now, underWay }: OrchestratorParts,
+  { requestId, executionIds, eventIds }: AcceptedBatch,
+): Promise<number> {
+  const [executionId] = executionIds;
+  const last = Math.max(...eventIds);
+  if (executionId === undefined || eventIds.length === 0 || underWay.has(requestId)) return 0;
+  const later = await store.eventsAfter(executionId, last, PAGE);
+  const lost = 1 + later.filter((record) => isLostDelivery(record, requestId)).length;
+  const context = { request_id: requestId, delivery: lost, code: "POISONED" };
+  cache.entry(executionId).markers.push({ type: "batch.failed", at: now(), context });
+  await runJob(roundLoop, [executionId], markerJob);
+  underWay.add(requestId);
+  return lost;
+}
+
+function isLostDelivery({ event_type, result }: EventRecord, requestId: string): boolean {
+  if (event_type !== "batch.failed" || !isJsonObject(result)) return false;
+  const { context } = result;
+  return isJsonObject(context) && context["request_id"] === requestId;
+}
+
+/** Ends the execution of a batch over which one server after the other died. The others go on. */
+async function poison(
+  parts: OrchestratorParts,
+  requestId: string,
+  executionIds: readonly string[],
+  lost: number,
+): Promise<void> {
+  const message = `Its server stopped in the middle of it, ${lost} times`;
+  await runJob(parts.roundLoop, [], (base) => failBatchJob({ requestId, code: "POISONED", message }, base));
+  for (const id of executionIds) {
+    await failExecution(parts, id, `event batch ${requestId}`, new Error(message), "POISONED");
   }
 }
 

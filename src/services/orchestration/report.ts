@@ -24,7 +24,7 @@ export function createReport(parts: OrchestratorParts, offer: Orchestrator["offe
   const inFlight = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
   const countFault = createFaultCount(parts);
   const attempt = async (request: ReportRequest) => {
-    const input = await withExecutions(parts, request);
+    const input = await withExecutions(parts, request.isRedelivered === true ? withoutClaim(request) : request);
     return await send(parts, input, offer).catch(async (error: unknown) => {
       await countFault(input, error);
       throw error;
@@ -55,6 +55,10 @@ export function createReport(parts: OrchestratorParts, offer: Orchestrator["offe
       throw away === undefined ? error : notEnqueued(away);
     }
   };
+}
+
+function withoutClaim({ claim: _, ...request }: ReportRequest): ReportRequest {
+  return request;
 }
 
 /** A batch that cannot be written, or whose events are not acceptable, may have been written before: look up its key. */
@@ -212,7 +216,7 @@ function createFaultCount(parts: OrchestratorParts): (input: ReportInput, error:
       counts.set(event.command_id, count);
       if (count < FAULTS_MAX) continue;
       counts.delete(event.command_id);
-      await failExecution(parts, executionId, `the failure of command ${event.command_id}`, error);
+      await failExecution(parts, executionId, `the failure of command ${event.command_id}`, error, "POISONED");
     }
   };
 }
@@ -247,9 +251,13 @@ function afterwards(
       ? []
       : input.events.filter((sent) => sent.executionId === id).map(({ event }) => ({ event, eventId: undefined }));
   const ends = {
-    settle: (end: Committed) => mark(end, follower.commandsGenerated),
+    settle: (end: Committed) => {
+      parts.underWay.delete(job.requestId);
+      mark(end, follower.commandsGenerated);
+    },
     fail: (error: unknown) => failBatch(parts, job, error),
   };
+  parts.underWay.add(job.requestId);
   const follower = processBatchJob(job.requestId, jobBase([...job.executionIds], ends), undecided);
   roundLoop.unshift(follower);
 }

@@ -92,10 +92,11 @@ async function send<C extends { readonly work: ClaimedWork }>(
   let faults = 0;
   const events = left.flatMap(({ texts }) => texts.map(({ json }) => json));
   const secrets = left.flatMap(({ outbox }) => outbox.claim.work.secret ?? []);
-  const request = { key: newKey(), events, secrets, claim };
+  const request = { key: newKey(), events, secrets, claim, unanswered: 0 };
   for (let tries = 1; ; tries += 1) {
     const answer = await server.report(request, signal).catch((error: unknown): Unavailable => {
       signal.throwIfAborted();
+      request.unanswered += 1;
       return { status: "unavailable", message: messageOf(error) };
     });
     if (answer.status !== "unavailable") {

@@ -81,7 +81,7 @@ test("if not even the consequences of the command's failure can be decided, the 
   }
   const state = await status();
   assert.equal(state?.status, "FAILED");
-  assert.deepEqual([state?.error?.code, state?.commands], ["INTERNAL", {}]);
+  assert.deepEqual([state?.error?.code, state?.commands], ["POISONED", {}]);
   assert.match(state?.error?.message ?? "", new RegExp(`failure of command ${command.command.command_id}.*a fault`));
   await assert.rejects(
     orchestrator.report(ended(command, "command.failed")),

@@ -4,7 +4,7 @@ import type { LiveExecution } from "./load-execution.ts";
 
 /** A row of the log for people, beside the events. */
 export interface Marker {
-  type: "batch.accepted" | "batch.completed";
+  type: "batch.accepted" | "batch.completed" | "batch.failed";
   at: number;
   context: Record<string, Json>;
 }
