@@ -65,6 +65,9 @@ export function decideAccess(
 /** Folders of playbooks that administer the service itself: logins, users, roles. */
 const SYSTEM_FOLDERS = ["api_integration/", "system/"];
 
+/** One of these lets a user execute or change system playbooks. */
+const SYSTEM_PERMISSIONS: readonly Permission[] = ["manage_users", "manage_roles"];
+
 /** Whether the playbook at this path administers the service itself. */
 export function isSystemPath(path: string): boolean {
   return SYSTEM_FOLDERS.some((folder) => path.startsWith(folder));
@@ -82,7 +85,8 @@ export function callRefusal(callerPath: string, calledPath: string): string | un
 
 /**
  * What a user may do by their rows and permissions. System playbooks act with the rights of the service: executing or changing
- * one takes a permission to manage something as well, whatever the rows say.
+ * one takes a permission to manage users or roles as well, whatever the rows say. To manage credentials is not enough: some of these
+ * playbooks give roles.
  */
 export function decideUserAccess(
   { playbooks, permissions }: { playbooks: readonly PlaybookPermission[]; permissions: readonly string[] },
@@ -91,8 +95,9 @@ export function decideUserAccess(
 ): AccessDecision {
   const decision = decideAccess(playbooks, action, path);
   if (!decision.allowed || action === "view" || !isSystemPath(path)) return decision;
-  if (permissions.some((name) => name.startsWith("manage_"))) return decision;
-  return { allowed: false, rule: `no role: ${path} is a system playbook, which takes a permission manage_…` };
+  if (SYSTEM_PERMISSIONS.some((name) => permissions.includes(name))) return decision;
+  const needs = SYSTEM_PERMISSIONS.join(" or ");
+  return { allowed: false, rule: `no role: ${path} is a system playbook, which takes the permission ${needs}` };
 }
 
 /** The actions that some row gives, whatever for: with none of them nothing can be done at all. */

@@ -96,7 +96,9 @@ for (const [path, permissions, execute, view] of [
   ["api_integration/idp/setup_admin_permissions", ["view_audit", "view_operations"], false, true],
   ["api_integration/idp/setup_admin_permissions", ["manage_users"], true, true],
   ["system/purge", [], false, true],
-  ["system/purge", ["manage_credentials"], true, true],
+  ["api_integration/idp/setup_admin_permissions", ["manage_credentials"], false, true],
+  ["system/purge", ["manage_credentials", "view_audit"], false, true],
+  ["system/purge", ["manage_roles"], true, true],
   ["systems/purge", [], true, true],
   ["api_integrations/x", [], true, true],
 ] as const) {
