@@ -9,6 +9,7 @@ import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { createPending, createUnknownCallers } from "./pending-rows.ts";
 
+/** A row of the audit log as callers write it. */
 export type { AuditEntry };
 
 /** Who calls, and why they may: what an audit row takes from the request. */
