@@ -56,20 +56,20 @@ test("templates that throw or do not end: their executions fail with a code, oth
   await stand.worker(server, "one");
   const endless = "{% for a in range(10000) %}{% for b in range(10000) %}{{ a * b }}{% endfor %}{% endfor %}";
   const poison = [
-    ["throws", "{{ [] | sum + {} }}", "TEMPLATE_ERROR"],
-    ["endless", endless, "TEMPLATE_BUDGET"],
-    ["huge", "{{ 'x' * 100000000 }}", "TEMPLATE_BUDGET"],
+    ["throws", "{{ [] | sum + {} }}", "TEMPLATE_ERROR", "TEMPLATE_ERROR"],
+    ["endless", endless, "TEMPLATE_BUDGET", "DECISION_BUDGET"],
+    ["huge", "{{ 'x' * 100000000 }}", "TEMPLATE_BUDGET", "TEMPLATE_BUDGET"],
   ] as const;
   const sound = await stand.start(client, "work", 3);
-  for (const [name, template, code] of poison) {
+  for (const [name, template, code, arcCode] of poison) {
     await client.register(
       document(name, `- step: start\n    tool: {kind: noop, result: {it: ${JSON.stringify(template)}}}`),
     );
-    // In an arc it is the server that evaluates it.
+    // In an arc it is the server that evaluates it, with less to spend.
     const arc = `- step: start\n    tool: {kind: noop}\n    next: {arcs: [{step: end, args: {it: ${JSON.stringify(template)}}}]}\n  - step: end\n    tool: {kind: noop}`;
     await client.register(document(`${name}_arc`, arc));
-    const ids = [...(await stand.start(client, name, 1)), ...(await stand.start(client, `${name}_arc`, 1))];
-    await stand.finish(client, ids, { status: "FAILED", code });
+    await stand.finish(client, await stand.start(client, name, 1), { status: "FAILED", code });
+    await stand.finish(client, await stand.start(client, `${name}_arc`, 1), { status: "FAILED", code: arcCode });
   }
   await stand.finish(client, sound, { ...WORK_DONE, once: true });
 });
