@@ -76,7 +76,8 @@ export async function folderWith(
   const folder = await mkdtemp(join(tmpdir(), "flow-cli-"));
   // Run as root, a server's database belongs to another user, who must be able to enter; else it would be kept elsewhere.
   await chmod(folder, 0o755);
-  context.after(() => rm(folder, { recursive: true, force: true }));
+  // A server that is just being stopped may still write files into it.
+  context.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   return folder;
 }
