@@ -61,6 +61,7 @@ async function setup(
         ? json(response, 401, { error: "no session", code: "UNAUTHENTICATED" })
         : json(response, 200, me);
     }
+    if (request.url === "/api/auth/sessions/refused") return json(response, 200, { status: "success" });
     const { workload: input } = await jsonOf<{ workload: LoginInput }>(request);
     const key = String(request.headers["idempotency-key"]);
     if (keys.has(key))
