@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { Pool } from "undici";
-import { newSessionToken } from "../src/platform/crypto/session-token.ts";
+import { newToken } from "../src/platform/crypto/token.ts";
 import { startChild } from "./candidates/child.ts";
 import type { Measurement } from "./report/measurement.ts";
 
@@ -56,7 +56,7 @@ export async function benchGateway(): Promise<Measurement[]> {
 }
 
 async function load(pool: Pool, path: string, pid: number): Promise<{ rate: number; cpuUs: number }> {
-  const headers = Array.from({ length: SESSIONS }, () => ({ authorization: `Bearer ${newSessionToken()}` }));
+  const headers = Array.from({ length: SESSIONS }, () => ({ authorization: `Bearer ${newToken()}` }));
   let calls = 0;
   const until = async (end: number) => {
     while (performance.now() < end) {

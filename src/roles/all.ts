@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { type Config, isGiven, secretVariables } from "../platform/config/config.ts";
 import { createSecret } from "../platform/crypto/secret.ts";
+import { newToken } from "../platform/crypto/token.ts";
 import { isLoopback } from "../platform/http/loopback.ts";
 import { unshareable } from "../tools/sandbox/shared-folder.ts";
 import type { RunningServer, ServerDeps } from "./server/server.ts";
@@ -18,8 +19,6 @@ export interface AllDeps extends ServerDeps {
 
 /** How much longer than draining a worker may take to end. */
 const STOP_EXTRA_MS = 12_000;
-/** Random bytes of a worker's token that no setting has. */
-const WORKER_TOKEN_BYTES = 32;
 
 /** The server of a process that has every role, and where its gateway is, if it has one. */
 export interface RunningAll extends RunningServer {
@@ -55,7 +54,7 @@ export async function startAll(deps: AllDeps): Promise<RunningAll> {
 /** The worker is no operator, also where no token was set for it: it gets one that lasts as long as this process. */
 export function withWorkerToken(config: Config): Config {
   if (config.serverToken === undefined || config.workerToken !== undefined) return config;
-  return { ...config, workerToken: createSecret(randomBytes(WORKER_TOKEN_BYTES).toString("base64url")) };
+  return { ...config, workerToken: createSecret(newToken()) };
 }
 
 /** Without providers logins are impossible: it would only take a port. */

@@ -5,6 +5,7 @@ import { createTestDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
+import { answerOf } from "../support/service/server-calls.ts";
 
 /* A playbook that names the database beside the worker, and the same database by a credential that an operator has stored. */
 
@@ -18,14 +19,8 @@ test("a worker of a service reaches a private database by a stored credential, n
   const data = { host, port: Number(port), user, password: decodeURIComponent(password), database: pathname.slice(1) };
   const environment = { ...ownDatabase(databaseUrl), FLOW_SERVER_TOKEN: OPERATOR, FLOW_WORKER_TOKEN: randomUUID() };
   const { url } = await startServe(t, await folderWith(t, {}), environment, ["--role", "all"]);
-  const call = async (path: string, body?: unknown): Promise<Record<string, unknown>> => {
-    const headers = { "content-type": "application/json", authorization: `Bearer ${OPERATOR}` };
-    const init = body === undefined ? { headers } : { headers, method: "POST", body: JSON.stringify(body) };
-    const response = await fetch(`${url}${path}`, init);
-    const text = await response.text();
-    assert.ok(response.ok, `${path}: ${response.status} ${text}`);
-    return JSON.parse(text) as Record<string, unknown>;
-  };
+  const call = (path: string, body?: unknown) =>
+    answerOf(url, OPERATOR, body === undefined ? "GET" : "POST", path, body);
   await call("/api/credentials", { name: "near", type: "sqldb", data });
   await call("/api/credentials", { name: "shut", type: "sqldb", data: { ...data, allow_private: false } });
   const outcome = async (name: string, task: Record<string, unknown>): Promise<string> => {

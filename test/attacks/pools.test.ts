@@ -5,6 +5,7 @@ import { ownDatabase } from "../support/engine/key-ring.ts";
 import { type Body, playbook } from "../support/service/api.ts";
 import { folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
+import { answerOf, sendTo } from "../support/service/server-calls.ts";
 
 /* What the holder of one pool's token can do to the playbooks of others, at a server in a process of its own. */
 
@@ -16,19 +17,9 @@ test("a pool's token runs and reads what is of its paths, and is refused as soon
   const { url } = await createServiceDatabase();
   const tokens = { FLOW_SERVER_TOKEN: OPERATOR, FLOW_WORKER_TOKEN: SHARED };
   const server = await startServe(t, await folderWith(t, {}), { ...ownDatabase(url), ...tokens });
-  const send = async (token: string, method: string, path: string, body?: unknown, headers = {}) => {
-    const response = await fetch(`${server.url}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, body: (await response.json()) as Body };
-  };
-  const operate = async (method: string, path: string, body?: unknown) => {
-    const reply = await send(OPERATOR, method, path, body);
-    assert.ok(reply.status < 300, `${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
-    return reply.body;
-  };
+  const send = (token: string, method: string, path: string, body?: unknown, headers = {}) =>
+    sendTo(server.url, token, method, path, body, headers);
+  const operate = (method: string, path: string, body?: unknown) => answerOf(server.url, OPERATOR, method, path, body);
   const catalogIds: Record<string, string> = {};
   for (const path of ["team/one", "other/one", "api_integration/x/login"]) {
     const { catalog_id } = await operate("POST", "/api/catalog/register", { content: playbook(path) });

@@ -6,6 +6,7 @@ import { type TestContext, test } from "node:test";
 import { createTestDatabase } from "../support/database/postgres.ts";
 import { folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
+import { answerOf } from "../support/service/server-calls.ts";
 
 /*
  * Code that looks for the service's secrets in the environments and command lines of all processes, where no sandbox keeps it
@@ -53,14 +54,8 @@ async function search(context: TestContext, settings: NodeJS.ProcessEnv, folder:
     ...settings,
   };
   const { url } = await startServe(context, folder, environment, ["--role", "all"]);
-  const call = async (path: string, body?: unknown): Promise<Record<string, unknown>> => {
-    const headers = { "content-type": "application/json", authorization: `Bearer ${OPERATOR}` };
-    const init = body === undefined ? { headers } : { headers, method: "POST", body: JSON.stringify(body) };
-    const response = await fetch(`${url}${path}`, init);
-    const text = await response.text();
-    assert.ok(response.ok, `${path}: ${response.status} ${text}`);
-    return JSON.parse(text) as Record<string, unknown>;
-  };
+  const call = (path: string, body?: unknown) =>
+    answerOf(url, OPERATOR, body === undefined ? "GET" : "POST", path, body);
   await call("/api/catalog/register", { content: SEARCH });
   const secrets = [OPERATOR, WORKER, PROVIDER, keys, new URL(databaseUrl).href];
   const wanted = secrets.map((text) => [...text].reverse().join(""));

@@ -5,6 +5,7 @@ import { ownDatabase } from "../support/engine/key-ring.ts";
 import { type Body, playbook } from "../support/service/api.ts";
 import { folderWith } from "../support/service/cli-process.ts";
 import { type Serving, startServe } from "../support/service/serve.ts";
+import { answerOf, type Reply, sendTo } from "../support/service/server-calls.ts";
 
 /*
  * What the holder of the workers' token can do at a server, with it alone and as a worker that has claimed a command: nothing that
@@ -14,11 +15,6 @@ import { type Serving, startServe } from "../support/service/serve.ts";
 const TOKENS = { operator: "operator-token-of-the-attacks-1", worker: "worker-token-of-the-attacks-22" };
 const SECRET = "canary-of-the-attacks";
 const WAIT_MS = 10_000;
-
-interface Reply {
-  status: number;
-  body: Body;
-}
 
 interface Claimed extends Body {
   command_id: string;
@@ -31,25 +27,14 @@ let server: Serving;
 let catalogIds: Record<string, string> = {};
 const atEnd: (() => unknown)[] = [];
 
-async function send(token: string, method: string, path: string, body?: unknown, headers = {}): Promise<Reply> {
-  const response = await fetch(`${server.url}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  return { status: response.status, body: text.startsWith("{") ? (JSON.parse(text) as Body) : { text } };
-}
+const send = (token: string, method: string, path: string, body?: unknown, headers = {}) =>
+  sendTo(server.url, token, method, path, body, headers);
 
-const asOperator = (method: string, path: string, body?: unknown) => send(TOKENS.operator, method, path, body);
 const asWorker = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
   send(TOKENS.worker, method, path, body, headers);
 
-async function operate(method: string, path: string, body?: unknown): Promise<Body> {
-  const reply = await asOperator(method, path, body);
-  assert.ok(reply.status < 300, `${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
-  return reply.body;
-}
+const operate = (method: string, path: string, body?: unknown) =>
+  answerOf(server.url, TOKENS.operator, method, path, body);
 
 /** A worker as its registration makes it: what its claims and heartbeats carry. */
 async function register(name: string): Promise<Record<string, string>> {

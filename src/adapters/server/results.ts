@@ -2,6 +2,7 @@ import type { WritableResultStore } from "../../ports/result-store.ts";
 import { isRefusal } from "../../schema/routes/answer.ts";
 import type { RouteInput } from "../../schema/routes/request.ts";
 import { RESULT_ROUTES } from "../../schema/routes/results.ts";
+import { isClaimRequired } from "../../schema/rules/claim-refusals.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
@@ -37,7 +38,7 @@ export function createServerResults(parts: RetryParts, claim: StoringClaim, work
         const { sha256, bytes, store, expires_at: expiresAt, compression, meta } = saved;
         return { sha256, bytes, store, expiresAt, ...(compression !== null && { compression }), meta };
       } catch (error) {
-        const isLost = isRefusal(error, 409) || (error instanceof FlowError && error.code === "claim_required");
+        const isLost = isRefusal(error, 409) || isClaimRequired(error);
         if (!signal.aborted && isLost) claim.giveUp("the server refused its result");
         throw error;
       }

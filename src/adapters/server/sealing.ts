@@ -2,6 +2,7 @@ import { untilAborted } from "../../platform/concurrency/until-aborted.ts";
 import { createSealer } from "../../platform/crypto/sealing.ts";
 import type { SealerSource } from "../../ports/sealing.ts";
 import { SEALING_ROUTES } from "../../schema/routes/credentials.ts";
+import { isClaimRequired } from "../../schema/rules/claim-refusals.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import { inNameOf } from "./connection.ts";
@@ -40,7 +41,7 @@ export function createServerSealing(
     // The claim that asked first may have ended since: then the next one asks for itself.
     const sealer =
       known?.catch((error: unknown) => {
-        if (error instanceof FlowError && error.code === "claim_required") return ask(rootExecutionId, secret);
+        if (isClaimRequired(error)) return ask(rootExecutionId, secret);
         throw error;
       }) ?? ask(rootExecutionId, secret);
     kept.delete(rootExecutionId);

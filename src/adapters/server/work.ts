@@ -1,6 +1,7 @@
 import type { ClaimAnswer, ClaimedWork, ReportAnswer, Unavailable, WorkServer } from "../../ports/work-server.ts";
 import { refusalIn, type ServerReply, strangeAnswer } from "../../schema/routes/answer.ts";
 import { COMMAND_ROUTES, EVENT_ROUTES } from "../../schema/routes/workers.ts";
+import { isClaimRequired } from "../../schema/rules/claim-refusals.ts";
 import type { Command } from "../../schema/words/command.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
@@ -64,7 +65,7 @@ function claimAnswer(reply: ServerReply): ClaimAnswer {
   if (commands !== undefined) return { status: "ok", commands };
   const error = refusalOf(reply, COMMAND_ROUTES.claim.path);
   // Without a good secret of its registration a worker is as unknown.
-  if (error.code === "unknown" || error.code === "claim_required") return { status: "unknown", message: error.message };
+  if (error.code === "unknown" || isClaimRequired(error)) return { status: "unknown", message: error.message };
   // Claims have nothing that could be wrong with one and right with the next: whatever was answered may change.
   return unavailable(reply, error.message);
 }
@@ -78,7 +79,7 @@ function reportAnswer(reply: ServerReply): ReportAnswer {
   const error = refusalOf(reply, EVENT_ROUTES.batch.path);
   const { detail } = error;
   const refused = isJsonObject(detail) ? own(detail, "events") : undefined;
-  if (status === 409 || (error.code === "claim_required" && refused !== undefined)) {
+  if (status === 409 || (isClaimRequired(error) && refused !== undefined)) {
     return { status: "lost", events: Array.isArray(refused) ? refused.flatMap(lostEvent) : [] };
   }
   if (isUnavailable(reply) || (status !== 400 && status !== 413 && status !== 422)) {

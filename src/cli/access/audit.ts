@@ -15,15 +15,13 @@ export const AUDIT_ACTIONS = { list, verify } satisfies Record<string, CliAction
 
 /** Rows that are listed when the caller does not say. */
 const LIMIT_DEFAULT = 50;
-/** Rows that one call asks for. */
-const PAGE_MAX = 500;
 
 async function list(input: CliInput): Promise<number> {
   const { options, io } = input;
   const limit = limitOf(options, LIMIT_DEFAULT);
-  const { call, target } = await openServer(input);
+  const { first, target } = await openServer(input);
   const since = textOption(options, "since");
-  const filters = {
+  const query = {
     actor: textOption(options, "actor"),
     action: textOption(options, "action"),
     resource: textOption(options, "resource"),
@@ -31,19 +29,12 @@ async function list(input: CliInput): Promise<number> {
     result: textOption(options, "result") as AuditItem["result"] | undefined,
     since: since === undefined ? undefined : sinceTime(since, Date.now()),
   };
-  const entries: AuditItem[] = [];
-  let cursor: string | null | undefined;
-  while (cursor !== null && entries.length < limit) {
-    const query = { ...filters, limit: Math.min(PAGE_MAX, limit - entries.length), cursor };
-    const page: { entries: AuditItem[]; next_cursor: string | null } = await call(AUDIT_ROUTES.list, { query });
-    entries.push(...page.entries);
-    cursor = page.next_cursor;
-  }
+  const { items: entries, isMore } = await first(AUDIT_ROUTES.list, { query }, (page) => page.entries, limit);
   if (options["json"] === true) return printJson(input, { entries });
   writeTable(io.stdout, ["TIME", "WHO", "ACTION", "RESULT", "ON", "RULE"], entries.map(rowOf), {
     ...fitToTerminal(io, ["RULE", "ON"]),
   });
-  const rest = cursor === null ? "" : "; there are more: --limit N, or a filter";
+  const rest = isMore ? "; there are more: --limit N, or a filter" : "";
   io.stderr.write(`${plural(entries.length, "row")} at ${target.url}${rest}\n`);
   return EXIT.ok;
 }

@@ -1,4 +1,4 @@
-import type { ExecutionItem, ExecutionsAnswer } from "../../schema/api/executions.ts";
+import type { ExecutionItem } from "../../schema/api/executions.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { type CliInput, type CliValues, EXIT, textOption } from "../command-line/command.ts";
 import { limitOf, sinceTime } from "../command-line/list-options.ts";
@@ -10,27 +10,19 @@ import { executionArgument, resolveExecutionId } from "../watch/execution-id.ts"
 
 /** Executions that are listed when the caller does not say. */
 const LIMIT_DEFAULT = 20;
-/** Executions that one call asks for. */
-const PAGE_MAX = 500;
 
 /** `flow executions`: those of a server, newest first. */
 export async function showExecutions(input: CliInput): Promise<number> {
   const { options, io } = input;
   const now = Date.now();
   const limit = options["all"] === true ? Number.POSITIVE_INFINITY : limitOf(options, LIMIT_DEFAULT);
-  const { target, call } = await openServer(input);
+  const { target, first } = await openServer(input);
   const filters = filtersOf(options, now);
   const parent = textOption(options, "parent");
   const parent_execution_id = parent && (await resolveExecutionId(parent, target, io.signal));
-  const executions: ExecutionItem[] = [];
-  let more: string | null | undefined;
-  while (more !== null && executions.length < limit) {
-    const page = { limit: Math.min(PAGE_MAX, limit - executions.length), cursor: more };
-    const query = { ...filters, parent_execution_id, ...page };
-    const answer: ExecutionsAnswer = await call(EXECUTION_ROUTES.list, { query });
-    for (const execution of answer.executions) executions.push(execution);
-    more = answer.next_cursor;
-  }
+  const query = { ...filters, parent_execution_id };
+  const list = await first(EXECUTION_ROUTES.list, { query }, (page) => page.executions, limit);
+  const executions = list.items;
   if (options["json"] === true) {
     io.stdout.write(`${jsonText({ executions })}\n`);
     return EXIT.ok;
@@ -47,7 +39,7 @@ export async function showExecutions(input: CliInput): Promise<number> {
       ...fitToTerminal(io, shrink),
     },
   );
-  const rest = more === null ? "" : "; there are more: --limit N, --all, or a filter";
+  const rest = list.isMore ? "; there are more: --limit N, --all, or a filter" : "";
   io.stderr.write(`${plural(executions.length, "execution")} at ${target.url}${rest}\n`);
   return EXIT.ok;
 }

@@ -6,7 +6,7 @@ import { listWorkers } from "../server/executions-api.ts";
 import { serverTarget } from "../server/target.ts";
 import { styleFor } from "../terminal/style.ts";
 import { fitToTerminal, writeTable } from "../terminal/table.ts";
-import { formatAgo, formatCount, formatDuration, jsonText, plural } from "../terminal/text.ts";
+import { formatAgo, formatCount, formatDuration, jsonText, labelText, plural } from "../terminal/text.ts";
 import { paintStatus } from "./executions.ts";
 
 /** `flow workers`: the workers of a server. */
@@ -50,7 +50,7 @@ const NARROW: TableLayout = {
     const { name, status, capacity, running, heartbeat_age_ms: ageMs, capabilities } = item;
     const busy = `${formatCount(running)}/${formatCount(capacity)}`;
     const isAll = RUNNABLE_KINDS.every((kind) => capabilities.includes(kind));
-    return [name, status, busy, formatAgo(-ageMs, 0), labelsOf(item), isAll ? "all" : capabilities.join(",")];
+    return [name, status, busy, formatAgo(-ageMs, 0), labelText(item.labels), isAll ? "all" : capabilities.join(",")];
   },
 };
 
@@ -61,17 +61,11 @@ const WIDE: TableLayout = {
     const { name, status, capacity, running, heartbeat_age_ms, capabilities } = item;
     const heartbeat = `${formatDuration(heartbeat_age_ms)} ago`;
     const counts = [formatCount(capacity), formatCount(running)];
-    return [name, status, ...counts, heartbeat, capabilities.join(","), labelsOf(item), isolationOf(item)];
+    return [name, status, ...counts, heartbeat, capabilities.join(","), labelText(item.labels), isolationOf(item)];
   },
 };
 
 /** What keeps the code of tasks apart from the worker, by its own word. */
 function isolationOf({ runtime }: PoolItem): string {
   return typeof runtime["isolation"] === "string" ? runtime["isolation"] : "unknown";
-}
-
-function labelsOf({ labels }: PoolItem): string {
-  return Object.entries(labels)
-    .map(([key, value]) => `${key}=${String(value)}`)
-    .join(",");
 }

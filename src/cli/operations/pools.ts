@@ -3,8 +3,9 @@ import { POOL_ROUTES } from "../../schema/routes/workers.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliAction, type CliInput, EXIT, listOption } from "../command-line/command.ts";
 import { openServer } from "../server/open-server.ts";
+import { printAnswer, printJson } from "../terminal/print-answer.ts";
 import { writeTable } from "../terminal/table.ts";
-import { cleanText, jsonText, plural } from "../terminal/text.ts";
+import { cleanText, labelText, plural } from "../terminal/text.ts";
 
 /** `flow pools …`: the pools of workers of a server, each with a token of its own. */
 export const POOL_ACTIONS = { list, create, rotate, revoke } satisfies Record<string, CliAction>;
@@ -13,23 +14,14 @@ async function list(input: CliInput): Promise<number> {
   const { options, io } = input;
   const { target, call } = await openServer(input);
   const { items } = await call(POOL_ROUTES.list, {});
-  if (options["json"] === true) {
-    io.stdout.write(`${jsonText({ items })}\n`);
-    return EXIT.ok;
-  }
+  if (options["json"] === true) return printJson(input, { items });
   writeTable(
     io.stdout,
     ["NAME", "PATHS", "LABELS", "CREATED", "TOKEN"],
-    items.map((pool) => [pool.name, pool.paths.join(","), labelText(pool), pool.created_at, tokenText(pool)]),
+    items.map((pool) => [pool.name, pool.paths.join(","), labelText(pool.labels), pool.created_at, tokenText(pool)]),
   );
   io.stderr.write(`${plural(items.length, "pool")} at ${target.url}\n`);
   return EXIT.ok;
-}
-
-function labelText({ labels }: WorkerPoolItem): string {
-  return Object.entries(labels)
-    .map(([key, value]) => `${key}=${String(value)}`)
-    .join(",");
 }
 
 function tokenText({ rotated_at, revoked_at }: WorkerPoolItem): string {
@@ -59,23 +51,18 @@ async function rotate(input: CliInput): Promise<number> {
 }
 
 /** The token alone on standard output, so that it can be piped into a store of secrets. */
-function shown({ options, io }: CliInput, pool: WorkerPoolItem & { token: string }): number {
-  if (options["json"] === true) io.stdout.write(`${jsonText(pool)}\n`);
-  else {
-    io.stderr.write(
-      `The token of pool '${cleanText(pool.name)}', for FLOW_WORKER_TOKEN of its workers. It is shown this once:\n`,
-    );
-    io.stdout.write(`${pool.token}\n`);
+function shown(input: CliInput, pool: WorkerPoolItem & { token: string }): number {
+  const { options, io } = input;
+  if (options["json"] !== true) {
+    const use = "for FLOW_WORKER_TOKEN of its workers. It is shown this once";
+    io.stderr.write(`The token of pool '${cleanText(pool.name)}', ${use}:\n`);
   }
-  return EXIT.ok;
+  return printAnswer(input, pool, pool.token);
 }
 
 async function revoke(input: CliInput): Promise<number> {
-  const { options, io } = input;
   const [name = ""] = input.arguments;
   const { call } = await openServer(input);
   const pool = await call(POOL_ROUTES.revoke, { params: { name } });
-  if (options["json"] === true) io.stdout.write(`${jsonText(pool)}\n`);
-  else io.stdout.write(`The token of pool '${cleanText(pool.name)}' is refused from now on\n`);
-  return EXIT.ok;
+  return printAnswer(input, pool, `The token of pool '${pool.name}' is refused from now on`);
 }

@@ -4,7 +4,7 @@ import type { RouteInput } from "../../schema/routes/request.ts";
 import { defined } from "../../schema/words/defined.ts";
 import type { CliInput } from "../command-line/command.ts";
 import { callServer } from "./client.ts";
-import { everyItem } from "./paginate.ts";
+import { everyItem, type FirstItems, firstItems } from "./paginate.ts";
 import { type ServerTarget, serverTarget } from "./target.ts";
 
 /** The server that a command line means, and the calls of it, which end with the command. They throw as `callServer` does. */
@@ -18,6 +18,13 @@ export interface CommandServer {
     input: RouteInput<C>,
     itemsOf: (page: AnswerOf<C>) => readonly Item[],
   ): Promise<Item[]>;
+  /** The first items of such a list, at most `limit`. */
+  first<C extends RouteContract, Item>(
+    contract: C,
+    input: RouteInput<C>,
+    itemsOf: (page: AnswerOf<C>) => readonly Item[],
+    limit: number,
+  ): Promise<FirstItems<Item>>;
 }
 
 /** Finds the server of a command line, without calling it. Throws as `serverTarget` does. */
@@ -28,5 +35,6 @@ export async function openServer(input: CliInput): Promise<CommandServer> {
     target,
     call: (contract, sent, timeoutMs) => callServer(target, contract, { ...sent, signal, ...defined({ timeoutMs }) }),
     all: (contract, sent, itemsOf) => everyItem(target, contract, { ...sent, signal }, itemsOf),
+    first: (contract, sent, itemsOf, limit) => firstItems(target, contract, { ...sent, signal }, itemsOf, limit),
   };
 }

@@ -97,6 +97,13 @@ export function formatCount(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** Labels of a worker or a pool: `gpu=yes,zone=a`. */
+export function labelText(labels: Readonly<Record<string, unknown>>): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${String(value)}`)
+    .join(",");
+}
+
 /** `1 step`, `2 steps`. */
 export function plural(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;

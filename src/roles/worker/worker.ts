@@ -122,7 +122,7 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
   void sandbox.then(
     ({ kind, summary: isolation }) => {
       if (kind === "none" && config.taskIsolation !== "none") logger.warn({ isolation }, UNISOLATED);
-      else logger.info({ isolation }, "task code is isolated");
+      else logger.info({ isolation }, "how the code of tasks is isolated");
       heartbeat.start(isolation);
     },
     () => undefined,

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { isSessionToken, tokenSha256 } from "../../platform/crypto/session-token.ts";
+import { isSessionToken, tokenSha256 } from "../../platform/crypto/token.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { bearerOf } from "../http/authenticate.ts";
 import { unknownOrigin } from "./cors.ts";

@@ -1,4 +1,4 @@
-import { newSessionToken, tokenSha256 } from "../../platform/crypto/session-token.ts";
+import { newToken, tokenSha256 } from "../../platform/crypto/token.ts";
 import type { AuthorizationCode, CallbackBody, KnownSession, LoginInput } from "../../schema/api/gateway.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
@@ -88,7 +88,7 @@ export function createLogin(deps: LoginDeps): (request: LoginRequest) => Promise
     };
     const idpToken = "code" in proof ? await noting(deps.exchange(idpDomain, proof.code)) : proof.idpToken;
     const identity = await noting(deps.verify(idpDomain, idpToken, "code" in proof ? proof.code.nonce : undefined));
-    const sessionToken = newSessionToken();
+    const sessionToken = newToken();
     const stored = tokenSha256(sessionToken);
     const expected = deps.callbacks.expect(checkUser);
     let ended: EndedWithout | undefined;

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { newToken, tokenSha256 } from "../../platform/crypto/token.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import {
   findPool,
@@ -47,7 +47,6 @@ export interface Pools {
 
 /** How a token of a pool begins: no other unknown token makes the server ask its database. */
 const TOKEN_PREFIX = "flowpool_";
-const TOKEN_BYTES = 32;
 
 /** The pools of a database. None is known before the first {@link Pools.refresh}. */
 export function createPools({ database }: { database: Database }): Pools {
@@ -59,10 +58,10 @@ export function createPools({ database }: { database: Database }): Pools {
     async create(pool, caller) {
       if (known.length >= POOLS_MAX)
         throw new FlowError("INVALID_INPUT", `There are ${POOLS_MAX} pools, which is the most`);
-      const token = newToken();
+      const token = TOKEN_PREFIX + newToken();
       const createdBy = caller.actor ?? caller.actorKind;
       const entry = audited(caller, "pool.create", `pool/${pool.name}`, { detail: { paths: [...pool.paths] } });
-      const row = await insertPool(database, { ...pool, tokenSha256: sha256(token), createdBy }, entry);
+      const row = await insertPool(database, { ...pool, tokenSha256: tokenSha256(token), createdBy }, entry);
       if (row === undefined) {
         throw new FlowError("CONFLICT", `There is a pool '${pool.name}' already. Revoke it first, or rotate its token`);
       }
@@ -71,9 +70,9 @@ export function createPools({ database }: { database: Database }): Pools {
     },
     list: () => listPools(database),
     async rotate(name, caller) {
-      const token = newToken();
+      const token = TOKEN_PREFIX + newToken();
       const entry = audited(caller, "pool.rotate", `pool/${name}`);
-      const row = await replacePoolToken(database, name, sha256(token), entry);
+      const row = await replacePoolToken(database, name, tokenSha256(token), entry);
       if (row === undefined) throw unknownPool(name);
       return { pool: row, token };
     },
@@ -83,7 +82,8 @@ export function createPools({ database }: { database: Database }): Pools {
       await refresh();
       return row;
     },
-    ofToken: async (token) => (token.startsWith(TOKEN_PREFIX) ? await findPool(database, sha256(token)) : undefined),
+    ofToken: async (token) =>
+      token.startsWith(TOKEN_PREFIX) ? await findPool(database, tokenSha256(token)) : undefined,
     poolOf(path) {
       let best: { name: string; length: number } | undefined;
       for (const { name, paths } of known) {
@@ -97,14 +97,6 @@ export function createPools({ database }: { database: Database }): Pools {
     has: (name) => known.some((pool) => pool.name === name),
     refresh,
   };
-}
-
-function newToken(): string {
-  return TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString("base64url");
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }
 
 function unknownPool(name: string): FlowError {

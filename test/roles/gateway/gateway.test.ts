@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import { tokenSha256 } from "../../../src/platform/crypto/session-token.ts";
+import { tokenSha256 } from "../../../src/platform/crypto/token.ts";
 import { readEvents } from "../../support/servers/sse.ts";
 import { folderWith, startFlow } from "../../support/service/cli-process.ts";
 import { json, OPERATOR, startFakeServer, startTestGateway } from "../../support/service/gateway-process.ts";

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { after, test } from "node:test";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { Agent, request } from "undici";
-import { tokenSha256 } from "../../../src/platform/crypto/session-token.ts";
+import { tokenSha256 } from "../../../src/platform/crypto/token.ts";
 import type { LoginInput } from "../../../src/schema/api/gateway.ts";
 import {
   CALLBACK_TOKEN,

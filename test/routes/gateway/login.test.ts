@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tokenSha256 } from "../../../src/platform/crypto/session-token.ts";
+import { tokenSha256 } from "../../../src/platform/crypto/token.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 import { EVIL, PAGE, TOKEN, testGateway, withSession } from "../../support/service/gateway-app.ts";
 

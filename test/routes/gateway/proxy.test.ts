@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { tokenSha256 } from "../../../src/platform/crypto/session-token.ts";
+import { tokenSha256 } from "../../../src/platform/crypto/token.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 import { readEvents } from "../../support/servers/sse.ts";
 import { answerOf, OPERATOR, TOKEN, testGateway, withSession } from "../../support/service/gateway-app.ts";

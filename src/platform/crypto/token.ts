@@ -3,8 +3,8 @@ import { createHash, randomBytes } from "node:crypto";
 /** 256 random bits, which cannot be guessed. */
 const TOKEN_BYTES = 32;
 
-/** A token of a new session, in base64url. */
-export function newSessionToken(): string {
+/** A new token, in base64url: of a session, of a pool, of a worker beside its server. */
+export function newToken(): string {
   return randomBytes(TOKEN_BYTES).toString("base64url");
 }
 
