@@ -50,7 +50,8 @@ export function startStep(
   env: EngineEnv,
 ): FlowEvent[] {
   const end = { step, stepRunId: env.newId(), result: null, input: token.input, startedAt: env.now };
-  const scope = guardScope(state, program, step, token, env);
+  let opened: Scope | undefined;
+  const scope = () => (opened ??= guardScope(state, program, step, token, env));
   try {
     const refusal = refusalOf(step, scope, env);
     if (refusal !== undefined) return endStep(state, program, { ...end, error: null, skipped: refusal }, env);
@@ -70,18 +71,18 @@ export function startStep(
     ];
   }
   try {
-    return [loopStarted(step, end.stepRunId, scope, env)];
+    return [loopStarted(step, end.stepRunId, scope(), env)];
   } catch (error) {
     if (error instanceof ReferenceNeeded) throw error;
     return endStep(state, program, { ...end, error: templateError(error, step.step.name, "loop") }, env);
   }
 }
 
-function refusalOf(step: ProgramStep, scope: Scope, env: EngineEnv): "when" | "admission" | undefined {
-  if (step.when !== undefined && !holds(step.when, scope, env)) return "when";
+function refusalOf(step: ProgramStep, scope: () => Scope, env: EngineEnv): "when" | "admission" | undefined {
+  if (step.when !== undefined && !holds(step.when, scope(), env)) return "when";
   for (const rule of step.admit) {
-    if (rule.when !== undefined && !holds(rule.when, scope, env)) continue;
-    return holds(rule.allow, scope, env) ? undefined : "admission";
+    if (rule.when !== undefined && !holds(rule.when, scope(), env)) continue;
+    return holds(rule.allow, scope(), env) ? undefined : "admission";
   }
   return undefined;
 }

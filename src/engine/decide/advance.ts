@@ -121,6 +121,7 @@ function sealedWrite({ value, keeping }: StoreWrite, { sealing }: EngineEnv): Js
 
 /** Lets this advance read the payloads that it is about to store. */
 function withStaged(env: EngineEnv, writes: readonly StoreWrite[]): EngineEnv {
+  if (writes.length === 0) return env;
   const stagedAt = (ref: string): Json | undefined => {
     const staged = writes.find((write) => write.ref === ref)?.value;
     return staged === undefined || env.sealing === undefined ? staged : env.sealing.open(staged);

@@ -43,7 +43,7 @@ function succeedStep(state: ExecutionState, program: Program, end: StepEnd, env:
   const place = openPlace(state, program, end, env);
   if (end.skipped === undefined) {
     for (const { scope, name, value } of step.set) {
-      const rendered = render(value, place.scope, env);
+      const rendered = render(value, place.scope(), env);
       // `iter` outside an iteration is the step's own scope, which ends here.
       if (scope !== "iter") place.write(name, rendered);
     }
@@ -130,7 +130,8 @@ interface Judged {
 
 /** The scope in which the end of a step is evaluated: later assignments see the values of earlier ones. */
 interface Place {
-  scope: Scope;
+  /** Made at first use: most arcs of most steps have no template. */
+  scope(): Scope;
   writes: Write[];
   write(name: string, value: Json): void;
 }
@@ -149,8 +150,12 @@ function openPlace(state: ExecutionState, program: Program, end: StepEnd, env: E
   const hasRun = end.result !== null;
   const pending: JsonObject = {};
   const writes: Write[] = [];
+  let scope: Scope | undefined;
   return {
-    scope: boundaryScope(state, program, end.step, { outcome, input: end.input, isLoop, hasRun, pending }, env),
+    scope() {
+      scope ??= boundaryScope(state, program, end.step, { outcome, input: end.input, isLoop, hasRun, pending }, env);
+      return scope;
+    },
     writes,
     write(name, value) {
       writes.push([name, value]);
@@ -167,7 +172,6 @@ function evaluateArcs(
   env: EngineEnv,
 ): Judged {
   if (arcs.length === 0) return NOTHING_FOLLOWS;
-  const { scope } = place;
   const exclusive = step.step.next.mode === "exclusive";
   const verdicts: ArcVerdict[] = [];
   const chosen: { arc: ProgramArc; target: string }[] = [];
@@ -176,8 +180,8 @@ function evaluateArcs(
       verdicts.push({ step: arc.arc.step, fired: false });
       continue;
     }
-    const verdict = judgeArc(arc, scope, env);
-    const target = verdict.matched ? String(render(arc.target, scope, env)) : arc.arc.step;
+    const verdict = judgeArc(arc, place, env);
+    const target = verdict.matched ? targetOf(arc, place, env) : arc.arc.step;
     verdicts.push({ ...verdict, step: target, fired: verdict.matched });
     if (verdict.matched) chosen.push({ arc, target: knownTarget(program, step, target) });
   }
@@ -186,16 +190,20 @@ function evaluateArcs(
 }
 
 /** A condition that cannot be evaluated does not match; the reason is recorded in `next.evaluated`. */
-function judgeArc(arc: ProgramArc, scope: Scope, env: EngineEnv): { matched: boolean; error?: string } {
+function judgeArc(arc: ProgramArc, place: Place, env: EngineEnv): { matched: boolean; error?: string } {
   if (arc.when === undefined) return { matched: true };
   try {
-    return { matched: holds(arc.when, scope, env) };
+    return { matched: holds(arc.when, place.scope(), env) };
   } catch (error) {
     // A condition on a value that cannot be opened here is not false: another branch would be taken by mistake. So it would be
     // by one for which no budget is left.
     if (error instanceof ReferenceNeeded || isOutOfReach(error) || isOverBudget(error)) throw error;
     return { matched: false, error: messageOf(error) };
   }
+}
+
+function targetOf({ target }: ProgramArc, place: Place, env: EngineEnv): string {
+  return String(target.constant ? target.source : render(target, place.scope(), env));
 }
 
 function knownTarget(program: Program, from: ProgramStep, target: string): string {
@@ -214,7 +222,7 @@ function fire(
 ): Fired {
   const input: JsonObject = {};
   for (const { scope, name, value } of arc.set) {
-    const rendered = render(value, place.scope, env);
+    const rendered = render(value, place.scope(), env);
     if (scope === "iter") continue;
     setOwn(input, name, rendered);
     place.write(name, rendered);

@@ -10,14 +10,15 @@ import type { RouteEnvironment } from "./request-context.ts";
 export function callerOf(c: Context<RouteEnvironment>, { access }: Pick<RouteContract, "access">): Caller {
   // A request without a socket, as in tests, has none.
   const env = c.env as RouteEnvironment["Bindings"] | undefined;
-  const address = c.var.address ?? env?.incoming?.socket.remoteAddress;
-  const { user } = c.var;
+  const address = c.get("address") ?? env?.incoming?.socket.remoteAddress;
+  const user = c.get("user");
+  const claim = c.get("claim");
   return {
-    actorKind: c.var.role,
-    rule: c.var.rule ?? `access:${access}`,
-    requestId: c.var.requestId,
+    actorKind: c.get("role"),
+    rule: c.get("rule") ?? `access:${access}`,
+    requestId: c.get("requestId"),
     ...(user !== undefined && { actor: user.email, userId: String(user.userId), ...identityOf(user) }),
-    ...(c.var.claim !== undefined && claimOf(c.var.claim)),
+    ...(claim !== undefined && claimOf(claim)),
     ...defined({ address }),
   };
 }

@@ -68,7 +68,7 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
     }
     if (RANK[role ?? "anonymous"] < RANK[least]) {
       if (role === undefined) throw unauthenticated(c, definition, parts);
-      c.var.decisions.refused({ ...callEntry(c, definition), result: "deny" });
+      c.get("decisions").refused({ ...callEntry(c, definition), result: "deny" });
       throw forbidden(role, c.req.method, c.req.path);
     }
     // What shows the whole installation is not for the workers of one pool; the handlers of the catalog look at the path.
@@ -78,13 +78,14 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
       definition?.user !== undefined &&
       !isCatalogRead(definition)
     ) {
-      c.var.decisions.refused({ ...callEntry(c, definition), result: "deny" });
+      c.get("decisions").refused({ ...callEntry(c, definition), result: "deny" });
       throw new FlowError("FORBIDDEN", `Workers of a pool may not ${c.req.method} ${c.req.path}`);
     }
     if (role !== undefined) admitToken(c, role);
     if (role === "worker" && definition?.claim !== undefined) await admitClaim(c, definition, parts);
     await next();
-    if (c.error !== undefined || c.var.decisions.open.length > 0) await endDecisions(c, () => callEntry(c, definition));
+    if (c.error !== undefined || c.get("decisions").open.length > 0)
+      await endDecisions(c, () => callEntry(c, definition));
   };
 }
 
@@ -100,10 +101,10 @@ async function admitClaim(c: Context<RouteEnvironment>, definition: RouteContrac
   const about = needs === "asked" ? undefined : pathId(parametersOf(c)["execution_id"] ?? "", "execution");
   try {
     const claim = await parts.presentClaims.admit(c.req.header(CLAIM_HEADER), needs, about);
-    checkPoolPath(c, claim.path, () => notOfClaim(claim, `the token of pool '${c.var.pool?.name ?? ""}'`));
+    checkPoolPath(c, claim.path, () => notOfClaim(claim, `the token of pool '${c.get("pool")?.name ?? ""}'`));
     c.set("claim", claim);
   } catch (error) {
-    await c.var.decisions.failed(error, () => callEntry(c, definition));
+    await c.get("decisions").failed(error, () => callEntry(c, definition));
     throw error;
   }
 }
@@ -122,7 +123,7 @@ export function provenInstance(
   secrets: Pick<ClaimSecrets, "instanceOf">,
   name: string,
 ): string | undefined {
-  if (c.var.role !== "worker") return undefined;
+  if (c.get("role") !== "worker") return undefined;
   const secret = c.req.header(WORKER_HEADER);
   const instance = secret === undefined ? undefined : secrets.instanceOf(secret, name);
   if (instance !== undefined) return instance;
@@ -134,7 +135,7 @@ export function provenInstance(
 
 /** Throws the refusal to a worker of a pool that does not run playbooks of this path. */
 export function checkPoolPath(c: Context<RouteEnvironment>, path: string, refusal: () => FlowError): void {
-  const { pool } = c.var;
+  const pool = c.get("pool");
   if (pool !== undefined && !pool.paths.some((pattern) => matchesPattern(pattern, path))) throw refusal();
 }
 
@@ -147,8 +148,8 @@ async function admitSession(
   parts: AccessParts,
 ): Promise<() => void> {
   // A gateway with the wrong token: its users must not become workers, who read secrets.
-  if (c.var.role !== "operator") {
-    c.var.decisions.refused({ ...callEntry(c, definition), rule: "x-flow-session", result: "deny" });
+  if (c.get("role") !== "operator") {
+    c.get("decisions").refused({ ...callEntry(c, definition), rule: "x-flow-session", result: "deny" });
     throw new FlowError("FORBIDDEN", SESSION_OF_OTHERS);
   }
   c.set("role", "user");
@@ -167,7 +168,7 @@ async function admitSession(
     since: version(),
     again: async () => {
       await admit();
-      await c.var.decisions.settle();
+      await c.get("decisions").settle();
     },
   });
   return await admit();
@@ -201,7 +202,7 @@ function authenticator(tokens: Tokens): (authorization: string | undefined) => T
 
 /** Writes what the handler has left: the decisions of a call that has been answered, or has failed. */
 async function endDecisions(c: Context<RouteEnvironment>, otherwise: () => AuditEntry): Promise<void> {
-  const { decisions } = c.var;
+  const decisions = c.get("decisions");
   if (c.error === undefined) await decisions.settle();
   else await decisions.failed(c.error, otherwise);
 }
@@ -211,7 +212,7 @@ function admitToken(c: Context<RouteEnvironment>, role: TokenRole): void {
   c.set("permit", (action, path) => {
     const entry = audited(callerOf(c, { access: role }), `playbook.${action}`, `playbook/${path}`);
     // A worker starts the calls of a playbook, as many as there are items: the same within a minute are one row.
-    if (action !== "view") c.var.decisions.allowed(entry, role === "worker");
+    if (action !== "view") c.get("decisions").allowed(entry, role === "worker");
     return Promise.resolve();
   });
 }

@@ -70,7 +70,7 @@ async function decide(
   });
   if ("path" in subject) {
     permit(c, user, { action, path: subject.path, described: subject.path });
-    return await c.var.decisions.settle();
+    return await c.get("decisions").settle();
   }
   const described = "catalogId" in subject ? `catalog entry ${subject.catalogId}` : `execution ${subject.executionId}`;
   const path = await deps.access.pathOf(subject);
@@ -81,7 +81,7 @@ async function decide(
   // The answer reveals that it exists, but not its path.
   permit(c, user, { action, path, described });
   // Nothing else is asked: what changes something is in the log before it is done.
-  await c.var.decisions.settle("executionId" in subject ? { executionId: subject.executionId } : {});
+  await c.get("decisions").settle("executionId" in subject ? { executionId: subject.executionId } : {});
 }
 
 /** Undefined where the handler says what a call is about. */
@@ -95,7 +95,7 @@ function permitted(c: UserContext, user: CallingUser, route: RouteContract, want
   if (has !== undefined) {
     c.set("rule", `permission ${has}`);
     // An audited use case writes its own row.
-    if (route.audit === undefined) c.var.decisions.allowed(audited(callerOf(c, route), action, c.req.path), true);
+    if (route.audit === undefined) c.get("decisions").allowed(audited(callerOf(c, route), action, c.req.path), true);
     return;
   }
   const either = wanted.join(" or ");
@@ -116,11 +116,11 @@ function permit(
   }
   c.set("rule", rule);
   const row = audited({ ...callerOf(c, { access: "operator" }), rule }, entry.action, entry.resource);
-  c.var.decisions.allowed(row, action === "view");
+  c.get("decisions").allowed(row, action === "view");
 }
 
 function refuse(c: UserContext, { action, resource, rule }: { action: string; resource: string; rule: string }): void {
-  c.var.decisions.refused(
+  c.get("decisions").refused(
     audited({ ...callerOf(c, { access: "operator" }), rule }, action, resource, { result: "deny" }),
   );
 }

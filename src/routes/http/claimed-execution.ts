@@ -7,7 +7,7 @@ import type { RouteEnvironment } from "./request-context.ts";
  * Throws `FlowError` claim_required for a worker that names another one.
  */
 export function claimedExecution(c: Context<RouteEnvironment>, named: string | undefined): string | undefined {
-  const { claim } = c.var;
+  const claim = c.get("claim");
   if (claim === undefined) return named;
   if (named !== undefined && named !== claim.executionId) throw notOfClaim(claim, `execution ${named}`);
   return claim.executionId;

@@ -21,7 +21,7 @@ export function errorAnswers(deps: {
   return (error, c) => {
     const shown = shownError(error, deps.unavailable);
     const status = ERROR_STATUS[shown.code];
-    const fields = { request_id: c.var.requestId, code: shown.code };
+    const fields = { request_id: c.get("requestId"), code: shown.code };
     if (status === 500) deps.logger.error({ ...fields, err: error }, "a request failed");
     if (status === 503) deps.logger.warn({ ...fields, err: error }, "a request could not be answered");
     const retryAfter = retryAfterSeconds(shown);
@@ -32,7 +32,7 @@ export function errorAnswers(deps: {
       error: shown.message,
       code,
       ...defined({ detail }),
-      request_id: c.var.requestId,
+      request_id: c.get("requestId"),
     };
     return c.json(body, status as ContentfulStatusCode);
   };

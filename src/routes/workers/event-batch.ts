@@ -60,7 +60,7 @@ export function abilityOf(
   labels: JsonObject,
   pools: Pick<Pools, "has">,
 ): Required<Pick<ClaimInput, "labels" | "isOfPool">> {
-  const { pool } = c.var;
+  const pool = c.get("pool");
   if (pool === undefined) return { labels, isOfPool: (name) => name === undefined || !pools.has(name) };
   return { labels: { ...labels, ...pool.labels }, isOfPool: (name) => name === pool.name };
 }
@@ -118,7 +118,7 @@ export function checkReportSecrets(
   given: readonly string[],
   events: readonly SentEvent[],
 ): void {
-  if (c.var.role !== "worker") return;
+  if (c.get("role") !== "worker") return;
   const header = c.req.header(CLAIM_HEADER);
   const proven = new Set<string>();
   for (const secret of header === undefined ? given : [header, ...given]) {

@@ -18,10 +18,10 @@ const INSTANCE_BYTES = 12;
 export function workerRoutes(workers: Workers, secrets: ClaimSecrets, stopping: AbortSignal) {
   return serve(WORKER_ROUTES, {
     register: async ({ body: { name, capacity, labels = {}, capabilities = [], runtime = {} }, json }, c) => {
-      const { pool } = c.var;
+      const pool = c.get("pool");
       const shown = labelsOf({ ...labels, ...pool?.labels }, pool?.name) ?? {};
       const entry = { name, capacity, labels: shown, capabilities };
-      if (c.var.role !== "worker") {
+      if (c.get("role") !== "worker") {
         const given = defined({ instance: runtime.instance });
         const { runtimeId, leaseMs } = await workers.register({ ...entry, about: { ...runtime }, ...given });
         return json({ status: "ok" as const, runtime_id: runtimeId, lease_ms: leaseMs });
