@@ -53,6 +53,7 @@ import { errorAnswers, noSuchRoute } from "./http/errors.ts";
 import { loopbackOnly } from "./http/loopback-only.ts";
 import { BODY_BYTES_MAX } from "./http/read-body.ts";
 import { bodyLimit, type RouteEnvironment, requests } from "./http/request-context.ts";
+import { createStreamPlaces } from "./http/stream-places.ts";
 import { keychainRoutes } from "./keychain/keychain.ts";
 import { mcpLifecycleRoutes } from "./mcp/lifecycle.ts";
 import { mcpRoutes } from "./mcp/mcp.ts";
@@ -74,6 +75,10 @@ export interface AppLimits {
   batchBytesMax: number;
   /** `FLOW_RESULT_BYTES_MAX`. */
   resultBytesMax: number;
+  /** `FLOW_EVENT_STREAMS_PER_USER`. */
+  eventStreamsPerUser: number;
+  /** `FLOW_EVENT_STREAMS`. */
+  eventStreams: number;
 }
 
 /** What the API is made of. */
@@ -149,6 +154,8 @@ export function createApp(deps: AppDeps) {
 
 /** What answers each group of routes. */
 function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hono<RouteEnvironment>>> {
+  const { eventStreamsPerUser: perUser, eventStreams: inAll } = deps.limits;
+  const streams = { stopping: deps.stopping, places: createStreamPlaces({ perUser, inAll }) };
   const batchLimits = { eventsMax: deps.limits.batchEventsMax, bytesMax: deps.limits.batchBytesMax };
   return {
     health: healthRoutes(deps.health),
@@ -157,11 +164,11 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     execute: executeRoutes(deps.executions, deps.stopping),
     execution: executionRoutes(deps.executions, deps.stopping),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
-    stream: streamRoutes(deps.executions, deps.stopping),
+    stream: streamRoutes(deps.executions, streams),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),
     pool: poolRoutes(deps.pools),
     command: commandRoutes(deps.orchestrator, deps.workers, deps.claimSecrets, deps.pools, deps.metrics, deps.stopping),
-    event: eventRoutes({ ...deps, limits: batchLimits }),
+    event: eventRoutes({ ...deps, streams, limits: batchLimits }),
     result: resultRoutes(deps.results, deps.sealing, deps.limits.resultBytesMax, deps.checkReading),
     keychain: keychainRoutes(deps.keychain, deps.stopping),
     transient: transientRoutes(deps.transient),
@@ -170,7 +177,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     sqldb: sqldbRoutes(deps.runSql, deps.stopping),
     doctorAdmin: doctorAdminRoutes(deps),
     sealing: sealingRoutes(deps.sealing),
-    mcp: mcpRoutes({ ...deps, tools: deps.agentTools, calls: deps.agentCalls }),
+    mcp: mcpRoutes({ ...deps, streams, tools: deps.agentTools, calls: deps.agentCalls }),
     auth: authRoutes(deps.access, deps.sessionChanges, deps.stopping),
     user: userRoutes(deps.users),
     loginSession: loginSessionRoutes(deps.loginSessions, deps.users, deps.audit),

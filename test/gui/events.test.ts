@@ -233,3 +233,22 @@ test("an execution that may not be followed any more says why and asks no more",
   await page.close();
   await answerHeld();
 });
+
+test("where the server has no room for another stream the page says so, asks rarely, and reads again by itself", async () => {
+  const { execution_id } = await post("/api/execute", { path: "log/live", workload: { url: `${asked.origin}/held` } });
+  const page = await browser.newPage();
+  page.setDefaultTimeout(LIMIT_MS);
+  let streams = 0;
+  await page.route("**/stream?*", async (route) => {
+    streams += 1;
+    const error = "You have 100 event streams open at this server";
+    const body = JSON.stringify({ error, code: "RATE_LIMITED", request_id: "1" });
+    await route.fulfill({ status: 429, headers: { "retry-after": "10" }, contentType: "application/json", body });
+  });
+  await page.goto(`${serving.url}/executions/${execution_id}`);
+  await page.getByText("not live, read every 3 s: too many live pages are open").waitFor();
+  await answerHeld();
+  await page.getByText("It has ended: completed").waitFor();
+  assert.ok(streams <= 2, `${streams} streams were asked for`);
+  await page.close();
+});

@@ -9,6 +9,8 @@ export type LiveState =
   | { is: "live" }
   /** It is tried again by itself at `tryAt`, milliseconds since 1970. */
   | { is: "lost"; problem: Problem; tryAt: number }
+  /** The server has no room for another stream. It is asked again at `tryAt`; until then the page has to look for itself. */
+  | { is: "crowded"; problem: Problem; tryAt: number }
   /**
    * An error that retries do not solve: the user has to log in, lacks the permission, or the execution is gone. `at` as above.
    */
@@ -25,6 +27,8 @@ export interface LiveListener {
 /** First pause after a lost connection, doubled up to the longest, milliseconds. */
 const PAUSE_MS = 500;
 const PAUSE_MAX_MS = 10_000;
+/** Pause where the server has no room: what its Retry-After says. */
+const CROWDED_MS = 10_000;
 /** The server says something at least each 15 s. */
 const SILENCE_MS = 40_000;
 /** Answers after which asking again by itself is of no use. */
@@ -64,7 +68,9 @@ export async function follow(
         return;
       }
       if (problem.status === 0) missed();
-      onState({ is: "lost", problem, tryAt: Date.now() + pauseMs });
+      const isCrowded = problem.status === 429;
+      if (isCrowded) pauseMs = CROWDED_MS;
+      onState({ is: isCrowded ? "crowded" : "lost", problem, tryAt: Date.now() + pauseMs });
     }
     await pause(pauseMs, signal);
     pauseMs = Math.min(PAUSE_MAX_MS, pauseMs * 2);

@@ -17,6 +17,7 @@ export function Live({ state }: { state: LiveState }): ReactNode {
 function looks(state: Exclude<LiveState, { is: "ended" }>): { text: string; tone: string } {
   if (state.is === "live") return { text: "live", tone: "good" };
   if (state.is === "connecting") return { text: "connecting …", tone: "quiet" };
+  if (state.is === "crowded") return { text: "not live, read every 3 s: too many live pages are open", tone: "warn" };
   if (state.is === "lost") return { text: "connection lost, trying again", tone: "warn" };
   const { status, message } = state.problem;
   if (status === 401) return { text: "not live: log in again", tone: "bad" };

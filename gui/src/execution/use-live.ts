@@ -6,6 +6,8 @@ import { isFinal } from "../parts/status.tsx";
 
 /** However fast events come, the page is read again no more often than this, milliseconds. */
 const REFRESH_MS = 700;
+/** Without a stream the page is read as often as lists are, milliseconds. */
+const CROWDED_MS = 3_000;
 /** Where reading takes long, this many times as long passes before the next: the page and the server have other work. */
 const REST_FACTOR = 5;
 
@@ -25,6 +27,7 @@ export function useLiveExecution(executionId: string) {
     if (!isOpen || isStopped) return undefined;
     const aborter = new AbortController();
     const reader = createReader(() => client.invalidateQueries({ queryKey: ["execution", executionId] }));
+    let polling: ReturnType<typeof setInterval> | undefined;
     const known = client.getQueryData(executionDetail(executionId).queryKey)?.last_event_id ?? 0;
     void follow(
       executionId,
@@ -33,6 +36,8 @@ export function useLiveExecution(executionId: string) {
         onEvent: reader.want,
         onState(state) {
           setLive(state);
+          clearInterval(polling);
+          if (state.is === "crowded") polling = setInterval(reader.want, CROWDED_MS);
           // While the stream was down anything may have happened.
           if (state.is === "live" || state.is === "ended") reader.want();
         },
@@ -41,6 +46,7 @@ export function useLiveExecution(executionId: string) {
     );
     return () => {
       aborter.abort();
+      clearInterval(polling);
       reader.close();
     };
   }, [executionId, isOpen, isStopped, client]);

@@ -13,7 +13,7 @@ import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, formatDuration, jsonLine, padText } from "../terminal/text.ts";
 import { executionArgument } from "../watch/execution-id.ts";
-import { connectionText, followEvents } from "../watch/follow.ts";
+import { followEvents } from "../watch/follow.ts";
 
 /** Events that are printed when the caller does not say. */
 const LIMIT_DEFAULT = 1_000;
@@ -94,9 +94,9 @@ async function follow(
   const type = textOption(options, "type");
   // Fails at once if the server cannot be reached at the start.
   await callServer(target, EXECUTION_ROUTES.detail, { params: { execution_id: id }, signal: io.signal });
-  const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(connectionText(why))}\n`);
+  const onNotice = (text: string) => io.stderr.write(`${cleanText(text)}\n`);
   try {
-    for await (const records of followEvents(target, id, { after, signal: io.signal, onAway })) {
+    for await (const records of followEvents(target, id, { after, signal: io.signal, onNotice })) {
       printer.print(type === undefined ? records : records.filter(({ event_type }) => event_type === type));
       if (!printer.isRead()) break;
     }

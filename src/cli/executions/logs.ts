@@ -12,7 +12,7 @@ import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, jsonLine, plural } from "../terminal/text.ts";
 import { executionArgument } from "../watch/execution-id.ts";
-import { connectionText, followEvents } from "../watch/follow.ts";
+import { followEvents } from "../watch/follow.ts";
 
 /** Sub-playbooks that one look lists. */
 const CHILDREN_PAGE = 200;
@@ -35,8 +35,8 @@ export async function showLogs(input: CliInput): Promise<number> {
   // Fails at once if the server cannot be reached at the start.
   await callServer(target, EXECUTION_ROUTES.detail, { params: { execution_id: id }, signal: io.signal });
   try {
-    const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(connectionText(why))}\n`);
-    await followLog({ id, above: [] }, { target, log, signal: io.signal, onAway });
+    const onNotice = (text: string) => io.stderr.write(`${cleanText(text)}\n`);
+    await followLog({ id, above: [] }, { target, log, signal: io.signal, onNotice });
     log.end();
     return EXIT.ok;
   } catch (error) {
@@ -115,11 +115,8 @@ async function readLog(source: Source, reading: Reading): Promise<void> {
 }
 
 /** Prints lines as they arrive, mixed with those of running sub-playbooks. */
-async function followLog(
-  source: Source,
-  reading: Reading & { onAway?: (why: string | undefined) => void },
-): Promise<void> {
-  const { target, log, onAway = () => undefined } = reading;
+async function followLog(source: Source, reading: Reading & { onNotice?: (text: string) => void }): Promise<void> {
+  const { target, log, onNotice = () => undefined } = reading;
   const over = new AbortController();
   const signal = AbortSignal.any([reading.signal, over.signal]);
   const known = new Set<string>();
@@ -147,7 +144,7 @@ async function followLog(
   })();
   try {
     const lines = createTaskLines();
-    for await (const records of followEvents(target, source.id, { signal: reading.signal, onAway })) {
+    for await (const records of followEvents(target, source.id, { signal: reading.signal, onNotice })) {
       log.print(source, linesOf(records, lines));
       if (!log.isRead()) return;
     }

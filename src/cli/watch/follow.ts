@@ -19,7 +19,7 @@ export const FOLLOW_MS = {
   poll: 1_000,
   /** Longest pause between two attempts to reach the server. */
   pauseMax: 5_000,
-  /** Time without streams after a silent one. */
+  /** Time without streams after a silent one, or one that was refused for want of room. */
   streamRest: 60_000,
   /** A shorter absence is not reported: the server restarts. */
   notice: 2_000,
@@ -32,15 +32,10 @@ export interface FollowOptions {
   /** Begin after this event; default at the beginning. */
   after?: number;
   signal: AbortSignal;
-  /** The server has been away for a while, and why; undefined: it is there again. */
-  onAway?(why: string | undefined): void;
+  /** What a person should know: the server has been away for a while, or is there again; it has no room for another stream. */
+  onNotice?(text: string): void;
   /** Limits of time that tests shorten. */
   ms?: typeof FOLLOW_MS;
-}
-
-/** The message for a server that is away, or, without a reason, back again. */
-export function connectionText(why: string | undefined): string {
-  return why === undefined ? "The server is there again" : `${why}; trying again`;
 }
 
 /** True for an event that ends an execution. The server closes what a cancellation leaves open in the same write. */
@@ -64,6 +59,7 @@ export async function* followEvents(
   const source: Source = { target, executionId, signal, ms, last: options.after ?? 0 };
   const connection = trackConnection(options, ms);
   let streamFrom = 0;
+  let isCrowdTold = false;
   for (;;) {
     if (performance.now() >= streamFrom) {
       try {
@@ -71,7 +67,11 @@ export async function* followEvents(
       } catch (error) {
         if (signal.aborted) throw error;
         // The log, read next, shows whether the stream, the execution or the server has the problem.
-        if (error instanceof FlowError && error.code === "TIMEOUT") streamFrom = performance.now() + ms.streamRest;
+        const isCrowded = error instanceof FlowError && error.code === "RATE_LIMITED";
+        if (isCrowded || (error instanceof FlowError && error.code === "TIMEOUT"))
+          streamFrom = performance.now() + ms.streamRest;
+        if (isCrowded && !isCrowdTold) options.onNotice?.(crowdedText(error));
+        isCrowdTold ||= isCrowded;
       }
     }
     try {
@@ -84,6 +84,11 @@ export async function* followEvents(
       throw new FlowError("CANCELLED", "interrupted while waiting for the server", { cause });
     });
   }
+}
+
+/** The server's reason without its advice, which is for programs. */
+function crowdedText({ message }: FlowError): string {
+  return `${message.split(". ", 1)[0] ?? message}: its log is read every second instead`;
 }
 
 interface Source {
@@ -169,14 +174,14 @@ async function* fromLog(source: Source): AsyncGenerator<EventRecord[] | "end"> {
 }
 
 /** Tracks whether the server answers, and how long to wait before the next attempt. */
-function trackConnection({ onAway }: FollowOptions, ms: typeof FOLLOW_MS) {
+function trackConnection({ onNotice }: FollowOptions, ms: typeof FOLLOW_MS) {
   let since: number | undefined;
   let isReported = false;
   let pause = ms.poll;
   return {
     pauseMs: () => pause,
     reachable() {
-      if (isReported) onAway?.(undefined);
+      if (isReported) onNotice?.("The server is there again");
       since = undefined;
       isReported = false;
       pause = ms.poll;
@@ -190,7 +195,7 @@ function trackConnection({ onAway }: FollowOptions, ms: typeof FOLLOW_MS) {
       if (now - since > ms.away) throw error;
       if (isReported || now - since < ms.notice) return;
       isReported = true;
-      onAway?.(unreachableReason(error));
+      onNotice?.(`${unreachableReason(error)}; trying again`);
     },
   };
 }

@@ -27,7 +27,8 @@ export interface WatchOptions {
   observe(state: ExecutionState, events: readonly FlowEvent[]): void;
   /** The log of the watched execution as it comes. */
   onRecords(records: readonly EventRecord[]): void;
-  onAway(why: string | undefined): void;
+  /** See `FollowOptions`. */
+  onNotice(text: string): void;
   signal: AbortSignal;
 }
 
@@ -37,7 +38,7 @@ export interface WatchOptions {
  * Throws what `followEvents` throws.
  */
 export async function watchExecution(options: WatchOptions): Promise<void> {
-  const { target, executionId, observe, onRecords, onAway, hasChildren } = options;
+  const { target, executionId, observe, onRecords, onNotice, hasChildren } = options;
   const over = new AbortController();
   const signal = AbortSignal.any([options.signal, over.signal]);
   // Every sub-playbook that is watched listens to it. Node takes eleven for a leak and would print a warning.
@@ -46,7 +47,7 @@ export async function watchExecution(options: WatchOptions): Promise<void> {
   const looking = hasChildren ? children.lookFor(executionId) : undefined;
   try {
     const fold = createFold();
-    for await (const records of followEvents(target, executionId, { signal: options.signal, onAway })) {
+    for await (const records of followEvents(target, executionId, { signal: options.signal, onNotice })) {
       onRecords(records);
       await foldRecords(records, fold, observe, children.catchUp);
     }

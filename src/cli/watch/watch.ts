@@ -11,7 +11,6 @@ import { eventPages, isTransient, serverResults } from "../server/executions-api
 import { everyItem } from "../server/paginate.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { plural } from "../terminal/text.ts";
-import { connectionText } from "./follow.ts";
 import type { Recorder } from "./record.ts";
 import { prepareOutcome } from "./summary.ts";
 import { watchForWorkers } from "./wait-reason.ts";
@@ -56,7 +55,7 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
           ...{ target, executionId, signal, hasChildren: document === undefined || callsPlaybooks(document) },
           onRecords: (records) => watch.recorder?.write(records),
           observe: (state, events) => watch.progress.observe(watch.model.observe(state, events), events),
-          onAway: (why) => watch.progress.notice(connectionText(why)),
+          onNotice: (text) => watch.progress.notice(text),
         });
         if (watch.recorder !== undefined) await recordChildren(target, executionId, watch.recorder, signal);
         const left = await stillRunning(run, signal);

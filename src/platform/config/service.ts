@@ -33,6 +33,18 @@ export const SERVICE_SETTINGS = {
   ),
   batchEventsMax: countSetting("FLOW_BATCH_EVENTS_MAX", "Most events of one batch", 256, 100_000),
   batchBytesMax: countSetting("FLOW_BATCH_BYTES_MAX", "Longest body of an event batch, bytes", 2 * MEBIBYTE),
+  eventStreamsPerUser: countSetting(
+    "FLOW_EVENT_STREAMS_PER_USER",
+    "Event streams that one user, or one token of workers, has open at this server; a further one is refused (429)",
+    100,
+    100_000,
+  ),
+  eventStreams: countSetting(
+    "FLOW_EVENT_STREAMS",
+    "Event streams that are open at this server in all; a further one is refused (429)",
+    1_000,
+    100_000,
+  ),
   reaperEnabled: setting({
     name: "FLOW_COMMAND_REAPER_ENABLED",
     meaning: "Whether this server looks for stranded commands: true or false",

@@ -32,7 +32,8 @@ export function authRoutes(
       return json({ ...decision, action, path, email: about?.email ?? null });
     },
     changes: async (_, c) =>
-      await eventStream(c, stopping, sessionChanges.follow, (change) => ({
+      // A gateway has one. Without it, it would ask for each session anew: it is never refused.
+      await eventStream(c, { stopping, places: undefined }, sessionChanges.follow, (change) => ({
         event: "sessions",
         data: change === "all" ? { all: true } : change,
       })),

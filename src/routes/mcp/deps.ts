@@ -4,6 +4,8 @@ import type { Executions } from "../../services/executions/executions.ts";
 import type { AgentCalls } from "../../services/mcp/tool-calls.ts";
 import type { AgentTools } from "../../services/mcp/tool-list.ts";
 import type { AgentChanges } from "../../services/mcp/tool-list-changes.ts";
+import type { StreamRoom } from "../http/sse.ts";
+import type { StreamPlaces } from "../http/stream-places.ts";
 
 /** What the MCP server is made of. */
 export interface McpParts {
@@ -13,6 +15,7 @@ export interface McpParts {
   agentChanges: AgentChanges;
   /** Aborted when the server begins to stop. */
   stopping: AbortSignal;
+  streams: StreamRoom & { places: StreamPlaces };
   /** Of the program. */
   version: string;
   /** The answer to an error that means "the database is unavailable"; undefined for other errors. */

@@ -80,12 +80,12 @@ function rpcError(c: Context, status: 400 | 404 | 406, code: number, message: st
 
 /** Server-initiated notifications: the caller's tool list has changed. */
 async function openNotices(
-  { agentChanges, stopping }: Pick<McpParts, "agentChanges" | "stopping">,
+  { agentChanges, streams }: Pick<McpParts, "agentChanges" | "streams">,
   c: Context<RouteEnvironment>,
 ): Promise<Response> {
   return await eventStream(
     c,
-    stopping,
+    streams,
     (signal) => {
       const changes = whileAllowed(agentChanges.follow(signal), c.var.recheck);
       return Promise.resolve(withRights(changes, agentCaller(c)));

@@ -19,6 +19,7 @@ import { isStorable } from "../../schema/words/wire.ts";
 import type { AgentCaller } from "../../services/mcp/tool-calls.ts";
 import { listening } from "../http/client-signal.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
+import { inPlace } from "../http/sse.ts";
 import { type CallRoom, callTool } from "./call.ts";
 import { agentCaller, callKey } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
@@ -40,11 +41,34 @@ export interface Incoming {
   body: unknown;
 }
 
-/** Answers the messages of one request: with a server of the protocol's library that lives as long as the answer takes. */
+/**
+ * Answers the messages of one request: with a server of the protocol's library that lives as long as the answer takes.
+ * Throws `FlowError` RATE_LIMITED where the caller has no place for another stream.
+ */
 export async function answerMessages(
   parts: McpParts,
   c: Context<RouteEnvironment>,
   { session, newSession, body }: Incoming,
+): Promise<Response> {
+  const giveBack = hasToolCall(body) ? parts.streams.places.take(c) : () => undefined;
+  try {
+    return await answerInPlace(parts, c, { session, newSession, body }, giveBack);
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+}
+
+/** The answer to a tool's call is a stream that lasts as long as the call. */
+function hasToolCall(body: unknown): boolean {
+  return [body].flat().some((message) => isJsonObject(message) && message["method"] === "tools/call");
+}
+
+async function answerInPlace(
+  parts: McpParts,
+  c: Context<RouteEnvironment>,
+  { session, newSession, body }: Incoming,
+  giveBack: () => void,
 ): Promise<Response> {
   const caller = agentCaller(c);
   const point = session === undefined ? undefined : resumablePoint(c, body);
@@ -71,9 +95,10 @@ export async function answerMessages(
   // A new answer, with the headers that all answers here have.
   const headers = Object.fromEntries(response.headers);
   if (response.ok && isInitializeRequest(body)) headers["mcp-session-id"] = newSession();
-  return response.body === null
-    ? c.body(null, response.status as 202, headers)
-    : c.body(response.body, response.status as ContentfulStatusCode, headers);
+  if (response.body !== null)
+    return c.body(inPlace(c, response.body, giveBack), response.status as ContentfulStatusCode, headers);
+  giveBack();
+  return c.body(null, response.status as 202, headers);
 }
 
 /** The point at which the answer to a single call of a tool begins, for a client that can go on from it. */

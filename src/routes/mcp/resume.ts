@@ -54,7 +54,7 @@ export async function resumeCall(
 ): Promise<Response> {
   return await eventStream(
     c,
-    parts.stopping,
+    parts.streams,
     (signal) => Promise.resolve(messages(parts, { caller, recheck: c.var.recheck }, { session, point }, signal)),
     (event): ServerSentEvent => event,
   );

@@ -9,7 +9,7 @@ import { provenInstance } from "../http/authenticate.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import { parseJson, readBody } from "../http/read-body.ts";
 import { serve } from "../http/serve.ts";
-import { eventStream } from "../http/sse.ts";
+import { eventStream, type StreamRoom } from "../http/sse.ts";
 import { pathId } from "../http/validate.ts";
 import { commandAnswer } from "./claimed-command.ts";
 import { abilityOf, checkReportSecrets, readBatch, readEvent } from "./event-batch.ts";
@@ -22,11 +22,11 @@ export interface EventRouteDeps {
   pools: Pick<Pools, "has">;
   /** `FLOW_BATCH_EVENTS_MAX` and `FLOW_BATCH_BYTES_MAX`. */
   limits: { eventsMax: number; bytesMax: number };
-  stopping: AbortSignal;
+  streams: StreamRoom;
 }
 
 /** Events of workers (interface specification, Event batches). */
-export function eventRoutes({ orchestrator, batches, claimSecrets, pools, limits, stopping }: EventRouteDeps) {
+export function eventRoutes({ orchestrator, batches, claimSecrets, pools, limits, streams }: EventRouteDeps) {
   return serve(EVENT_ROUTES, {
     batch: {
       readsBody: async ({ json }, c) => {
@@ -83,7 +83,7 @@ export function eventRoutes({ orchestrator, batches, claimSecrets, pools, limits
       const id = requestId(c);
       return await eventStream(
         c,
-        stopping,
+        streams,
         (signal) => batches.follow(id, signal),
         (state) => ({ event: "status", data: statusOf(state) }),
       );

@@ -139,6 +139,6 @@ export const STREAM_ROUTES = {
       values: v.exactOptional(ShortValues),
     }),
     contentType: "text/event-stream",
-    refusals: [404, 422],
+    refusals: [404, 422, 429],
   }),
 } as const;

@@ -26,7 +26,7 @@ export const MCP_ROUTES = {
     access: "operator",
     user: "session",
     contentType: "text/event-stream",
-    refusals: [400, 404, 406, 413, 415],
+    refusals: [400, 404, 406, 413, 415, 429],
   }),
   get: contract({
     method: "get",
@@ -35,7 +35,7 @@ export const MCP_ROUTES = {
     access: "operator",
     user: "session",
     contentType: "text/event-stream",
-    refusals: [400, 404, 406],
+    refusals: [400, 404, 406, 429],
   }),
   delete: contract({
     method: "delete",

@@ -163,6 +163,6 @@ export const EVENT_ROUTES = {
       "Server-sent events: the batch's status as event `status`, again after each change, until it is completed or failed",
     access: "worker",
     contentType: "text/event-stream",
-    refusals: [404],
+    refusals: [404, 429],
   }),
 } as const;

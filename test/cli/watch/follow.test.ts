@@ -25,17 +25,22 @@ interface Answers {
   /** `away`: the connection is cut off. */
   events?(after: number): EventRecord[] | "away";
   status?: string;
+  /** How a stream that is not given is refused. Default: there is no such route. */
+  refusal?: { status: number; body: Record<string, unknown> };
 }
 
+const NO_ROUTE = { status: 404, body: { error: "no such route", code: "NOT_FOUND", request_id: "1" } };
+
 /** A server with these answers. A stream that is not given is refused; events are those of {@link LOG}. */
-async function setup(t: TestContext, { stream, events, silence = 20_000, status = "RUNNING" }: Answers) {
+async function setup(t: TestContext, answers: Answers) {
+  const { stream, events, silence = 20_000, status = "RUNNING", refusal = NO_ROUTE } = answers;
   const server = await startHttpServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url, "http://h");
     const send = (body: unknown, code = 200) => {
       response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
     };
     if (pathname.endsWith("/stream")) {
-      if (stream === undefined) send({ error: "no such route", code: "NOT_FOUND", request_id: "1" }, 404);
+      if (stream === undefined) send(refusal.body, refusal.status);
       else {
         response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
         response.flushHeaders();
@@ -52,8 +57,8 @@ async function setup(t: TestContext, { stream, events, silence = 20_000, status 
   const signal = new AbortController();
   const target = { url: server.origin, origin: "a test" };
   const ms = { ...QUICK, first: silence, silence };
-  const follow = (after = 0, onAway?: (why: string | undefined) => void) =>
-    followEvents(target, "7", { after, signal: signal.signal, ms, ...(onAway !== undefined && { onAway }) });
+  const follow = (after = 0, onNotice?: (text: string) => void) =>
+    followEvents(target, "7", { after, signal: signal.signal, ms, ...(onNotice !== undefined && { onNotice }) });
   return { server, follow, stop: () => signal.abort() };
 }
 
@@ -101,6 +106,22 @@ test("where streams are refused the log is asked until the execution has ended",
   assert.deepEqual(await idsOf(follow()), [1, 2, 3, 4]);
 });
 
+test("a server without room for another stream is not asked for one again and again: its log is read, and that is said once", async (t) => {
+  let calls = 0;
+  const news: string[] = [];
+  const what = "This server has 5 event streams open, the most that FLOW_EVENT_STREAMS allows";
+  const { server, follow } = await setup(t, {
+    refusal: { status: 429, body: { error: `${what}. Close one`, code: "RATE_LIMITED", request_id: "1" } },
+    events() {
+      calls += 1;
+      return LOG.slice(0, calls);
+    },
+  });
+  assert.deepEqual(await idsOf(follow(0, (text) => news.push(text))), [1, 2, 3, 4]);
+  assert.deepEqual(news, [`${what}: its log is read every second instead`]);
+  assert.equal(server.requests.filter(({ url }) => url.endsWith("/stream")).length, 1);
+});
+
 test("a stream that says nothing is given up for the log", async (t) => {
   let calls = 0;
   const { server, follow } = await setup(t, {
@@ -145,7 +166,7 @@ test("an unreachable server is awaited, and reported once when it goes away and 
       return calls === 1 ? LOG.slice(0, 1) : calls < 4 ? "away" : LOG;
     },
   });
-  const following = follow(0, (why) => news.push(why === undefined));
+  const following = follow(0, (text) => news.push(text === "The server is there again"));
   assert.deepEqual(await idsOf(following), [1, 2, 3, 4]);
   assert.deepEqual(news, [false, true]);
 });
@@ -154,7 +175,7 @@ test("a server that stays away is given up, with its address", async () => {
   const target = { url: `http://127.0.0.1:${await closedPort()}`, origin: "a test" };
   const news: unknown[] = [];
   const { signal } = new AbortController();
-  const following = followEvents(target, "7", { signal, ms: QUICK, onAway: (why) => news.push(why) });
+  const following = followEvents(target, "7", { signal, ms: QUICK, onNotice: (text) => news.push(text) });
   await assert.rejects(idsOf(following), {
     code: "SERVER_UNREACHABLE",
     message: /Cannot reach the server at .*a test/,

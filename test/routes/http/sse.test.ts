@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { mock, test } from "node:test";
 import { Hono } from "hono";
+import type { RouteEnvironment } from "../../../src/routes/http/request-context.ts";
 import { eventStream } from "../../../src/routes/http/sse.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 import { readEvents } from "../../support/servers/sse.ts";
@@ -12,10 +13,10 @@ async function streaming(
   stopping = new AbortController().signal,
   client = new AbortController().signal,
 ) {
-  const app = new Hono().get("/", (c) =>
+  const app = new Hono<RouteEnvironment>().get("/", (c) =>
     eventStream(
       c,
-      stopping,
+      { stopping, places: undefined },
       async () => source(),
       (item: number) => ({ id: String(item), event: "n", data: { item, text: "a\nb" } }),
       () => ({ event: "end", data: null }),
