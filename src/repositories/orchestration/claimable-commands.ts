@@ -78,7 +78,7 @@ export async function findPending(
     order by c.command_id`;
 }
 
-/** As in the index `command_for_lane`. Labels without an entry have the hash 0, which differs from no labels. */
+/** As in the index `command_for_group`. Labels without an entry have the hash 0, which differs from no labels. */
 function hash(sql: Database["sql"], labels: Fragment) {
   return sql`coalesce(jsonb_hash_extended(${labels}, 0), 1)`;
 }

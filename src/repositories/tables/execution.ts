@@ -116,7 +116,7 @@ export const command = flow.table(
     index("command_for_claim").on(table.commandId).where(sql`status = 'PENDING'`),
     // Claims take the oldest command that a worker can run; the existing requirements are read by jumping from one to the next.
     // Labels by their hash: an index entry has at most 2.7 KB.
-    index("command_for_lane")
+    index("command_for_group")
       .on(table.kinds, sql`coalesce(jsonb_hash_extended(labels, 0), 1)`, table.commandId)
       .where(sql`status = 'PENDING'`),
     // Heartbeats and pools read a worker's commands; the reaper walks all of it: at most the workers' capacity.

@@ -1,7 +1,7 @@
 import { type JsonObject, own } from "../words/json.ts";
 
 /**
- * The label of commands that a pool alone runs. As a label it makes groups and lanes of their own: a pool's commands do not wait
+ * The label of commands that a pool alone runs. As a label it makes groups of their own: a pool's commands do not wait
  * behind others', nor these behind them.
  */
 export const POOL_LABEL = "flow.pool";

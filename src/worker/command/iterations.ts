@@ -22,7 +22,7 @@ export async function runIterations(
   let next = 0;
   let ended = 0;
   let isStopped = false;
-  const runLane = async () => {
+  const runInTurn = async () => {
     while (!isStopped && !signal.aborted && next < loop.items.length) {
       const offset = next;
       next += 1;
@@ -32,17 +32,17 @@ export async function runIterations(
       if (end.error !== null && loop.stop_on_error) isStopped = true;
     }
   };
-  const lanes = Math.max(1, Math.min(loop.max_in_flight, loop.items.length));
+  const concurrency = Math.max(1, Math.min(loop.max_in_flight, loop.items.length));
   const stopped = async () => {
     try {
-      await runLane();
+      await runInTurn();
     } catch (error) {
       isStopped = true;
       throw error;
     }
   };
   // All of them are waited for: a command that has reported its end must not work on.
-  const ends = await Promise.allSettled(Array.from({ length: lanes }, stopped));
+  const ends = await Promise.allSettled(Array.from({ length: concurrency }, stopped));
   const broken = ends.find((end) => end.status === "rejected");
   if (broken !== undefined) throw broken.reason;
   // Claimed rows that no iteration will process have failed, each of them: none is dropped silently.

@@ -14,7 +14,7 @@ import { openEmptyDatabase } from "../service-database.ts";
 
 const MIGRATIONS = packagePath("migrations");
 
-const UP_TO_LANES = [
+const UP_TO_0006 = [
   "0000_initial",
   "0001_execution_store",
   "0002_keychain",
@@ -56,14 +56,14 @@ test("0001 keeps executions, events and commands that were written before it", a
 
 test("0007 keeps rows of the audit log, which are before the chains, and users with and without an identity", async (context) => {
   const database = await openEmptyDatabase();
-  await migrate(database, await folderWith(context, ...UP_TO_LANES));
+  await migrate(database, await folderWith(context, ...UP_TO_0006));
   await database.sql.unsafe(`
     insert into auth.audit_log (actor_kind, actor, action, resource, rule, result, detail)
       values ('worker', 'w1', 'credential.read', 'credential/a', 'access:worker', 'allow', '{"n": 1}'),
         ('system', null, 'other', 'b', 'system', 'deny', null);
     insert into auth.users (email, display_name, issuer, subject)
       values ('a@x.example', 'A', 'https://idp.example/', 's1'), ('b@x.example', 'B', null, null)`);
-  await migrate(database, await folderWith(context, ...UP_TO_LANES, "0007_audit_chain"));
+  await migrate(database, await folderWith(context, ...UP_TO_0006, "0007_audit_chain"));
   const audit = createAudit({ database, days: 1, onLost: assert.fail });
   await audit.record(audited(SYSTEM, "later", "x"));
   const { items } = await audit.list({}, { limit: 10 });

@@ -67,7 +67,7 @@ END))
   command_pkey PRIMARY KEY (command_id)
   INDEX command_for_cancel btree (execution_id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'RUNNING'::text]))
   INDEX command_for_claim btree (command_id) WHERE (status = 'PENDING'::text)
-  INDEX command_for_lane btree (kinds, COALESCE(jsonb_hash_extended(labels, (0)::bigint), (1)::bigint), command_id) WHERE (status = 'PENDING'::text)
+  INDEX command_for_group btree (kinds, COALESCE(jsonb_hash_extended(labels, (0)::bigint), (1)::bigint), command_id) WHERE (status = 'PENDING'::text)
   INDEX command_for_reaper btree (worker, command_id) WHERE (status = ANY (ARRAY['CLAIMED'::text, 'RUNNING'::text]))
 
 table credential
