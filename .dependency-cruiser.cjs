@@ -130,7 +130,7 @@ const ROOMS = {
     workers: ["access", "database", "tables"],
     executions: ["orchestration", "database", "tables"],
     doctor: ["orchestration", "database", "tables"],
-    orchestration: ["database", "tables"],
+    orchestration: ["access", "database", "tables"],
     catalog: ["database", "tables"],
     results: ["database", "tables"],
   },

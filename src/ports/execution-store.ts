@@ -1,4 +1,5 @@
 import type { EventRecord } from "../schema/rules/event-record.ts";
+import type { AuditEntry } from "../schema/words/audit-entry.ts";
 import type { Command } from "../schema/words/command.ts";
 import type { Json, JsonObject } from "../schema/words/json.ts";
 import type { TaskError } from "../schema/words/outcome.ts";
@@ -133,6 +134,8 @@ export interface ExecutionStart {
   startedAt?: number;
   /** When it is to fail if it is still open, milliseconds since 1970. */
   deadlineAt: number | null;
+  /** Rows of the audit log that are written with it: who started it, and why they may. */
+  audit?: readonly AuditEntry[];
 }
 
 /** A command that begins. */

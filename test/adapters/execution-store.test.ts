@@ -122,6 +122,43 @@ test("an execution whose id is taken is left out as a whole", async () => {
   assert.deepEqual(await eventIds(change.executionId), [change.lastEventId]);
 });
 
+const OF_START = {
+  actorKind: "operator",
+  action: "playbook.execute",
+  resource: "playbook/a",
+  rule: "x",
+  result: "allow",
+} as const;
+
+test("rows of the audit log are written with their execution, in any number and with any text, and not without it", async () => {
+  const audit = (executionId: string) => [
+    { ...OF_START, executionId, address: `\u001e\u0000"\ud800\n`, detail: { text: "\u001e" } },
+    { ...OF_START, action: "playbook.view", executionId },
+  ];
+  const changes = Array.from({ length: 70 }, () => rows.begin());
+  await write(
+    ...changes.map((change) => ({ ...change, start: { ...change.start!, audit: audit(change.executionId) } })),
+  );
+  const auditOf = async (executionId: string) => [
+    ...(await database.sql`
+      select action, result, address, detail, chain is not null as is_chained from auth.audit_log
+      where execution_id = ${executionId} order by audit_id`),
+  ];
+  const common = { result: "allow", is_chained: true };
+  for (const { executionId } of changes) {
+    assert.deepEqual(await auditOf(executionId), [
+      { ...common, action: "playbook.execute", address: `\u001e\ufffd"\ufffd\n`, detail: { text: "\u001e" } },
+      { ...common, action: "playbook.view", address: null, detail: null },
+    ]);
+  }
+  const [taken] = changes;
+  const { executionId } = taken!;
+  const twin = rows.begin({ rootExecutionId: executionId });
+  const events = twin.events.map((event) => ({ ...event, execution_id: executionId }));
+  await write({ ...twin, executionId, events, start: { ...twin.start!, audit: audit(executionId) } });
+  assert.equal((await auditOf(executionId)).length, 2);
+});
+
 test("of two servers that decided on the same event exactly one writes, however they meet", async () => {
   const other = openStore("server-2");
   for (let round = 0; round < 20; round += 1) {

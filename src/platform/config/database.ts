@@ -14,7 +14,8 @@ export const DATABASE_SETTINGS = {
   }),
   databaseDirectUrl: setting({
     name: "FLOW_DATABASE_DIRECT_URL",
-    meaning: "The same database past its pooler, for migrations and for hearing of changed sessions",
+    meaning:
+      "The same database past its pooler, for migrations, partitions and hearing of changed sessions; may have another account, which owns the tables",
     default: "FLOW_DATABASE_URL",
     secret: true,
     parse: (text) => address("FLOW_DATABASE_DIRECT_URL", text),

@@ -1,8 +1,8 @@
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";
 import { auditLog } from "../tables/audit.ts";
-import type { AuditEntry } from "./audit.ts";
 
 const COLUMNS = columnsOf(auditLog, [
   "at",

@@ -1,35 +1,6 @@
 import type { ISql } from "postgres";
-import type { JsonObject } from "../../schema/words/json.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import type { Database, Transaction } from "../database/database.ts";
-import type { auditLog } from "../tables/audit.ts";
-
-/** One row of the audit log. Nothing in it may be a secret: it is kept for long, and nothing of it can be taken back. */
-export interface AuditEntry {
-  actorKind: (typeof auditLog.$inferSelect)["actorKind"];
-  /** Name of the actor, if known. */
-  actor?: string;
-  /** For a user. */
-  userId?: string;
-  /** For a user: whom the identity provider vouched for. */
-  issuer?: string;
-  subject?: string;
-  /** `credential.read`, `keychain.read`, `secrets.rotate`, …: a noun and a verb. */
-  action: string;
-  /** On what: `credential/pg_demo`. */
-  resource: string;
-  /** The rule that decided: `access:worker`. */
-  rule: string;
-  /** `error`: allowed, and it did not come about. */
-  result: (typeof auditLog.$inferSelect)["result"];
-  address?: string;
-  requestId?: string;
-  /** The execution that it is about, or that asks. */
-  executionId?: string;
-  /** The command with which a worker asks, and the number of its claim. */
-  commandId?: string;
-  attempt?: number;
-  detail?: JsonObject;
-}
 
 /** Longest texts of a row: what a caller sends must not become a megabyte that is kept for a year. */
 const TEXT_MAX = 512;
@@ -44,18 +15,20 @@ export async function insertAudit(at: Database | Transaction, entries: readonly 
  * read in the same round trip and commit as the read itself. `only` is a condition under which the rows are inserted.
  */
 export function auditInsert(sql: ISql, entries: readonly AuditEntry[], only?: ReturnType<ISql>) {
-  const rows = JSON.stringify(entries.map(rowOf));
+  const rows = JSON.stringify(entries.map(auditRow));
   return sql`
-    insert into auth.audit_log (actor_kind, actor, user_id, issuer, subject, action, resource, rule, result, address, request_id,
-      execution_id, command_id, attempt, detail)
-    select actor_kind, actor, user_id, issuer, subject, action, resource, rule, result, address, request_id,
-      execution_id, command_id, attempt, detail
-    from jsonb_to_recordset(${rows}::text::jsonb) as entry (
-      actor_kind text, actor text, user_id bigint, issuer text, subject text, action text, resource text, rule text,
-      result text, address text, request_id bigint, execution_id bigint, command_id bigint, attempt int, detail jsonb
-    )
+    insert into auth.audit_log (${sql.unsafe(AUDIT_COLUMNS)})
+    select ${sql.unsafe(AUDIT_COLUMNS)} from jsonb_to_recordset(${rows}::text::jsonb) as ${sql.unsafe(AUDIT_RECORD)}
     ${only === undefined ? sql`` : sql`where ${only}`}`;
 }
+
+/** The columns that an entry fills, for other statements that write some. */
+export const AUDIT_COLUMNS =
+  "actor_kind, actor, user_id, issuer, subject, action, resource, rule, result, address, request_id, execution_id, command_id, attempt, detail";
+
+/** The same as what PostgreSQL reads an {@link auditRow} as. */
+export const AUDIT_RECORD = `entry (actor_kind text, actor text, user_id bigint, issuer text, subject text, action text, resource text,
+  rule text, result text, address text, request_id bigint, execution_id bigint, command_id bigint, attempt int, detail jsonb)`;
 
 /** Deletes rows that are older than `days`, at most `limit`, from the beginning of each chain; gives how many. */
 export async function deleteOldAudit({ sql }: Database, days: number, limit: number): Promise<number> {
@@ -63,7 +36,8 @@ export async function deleteOldAudit({ sql }: Database, days: number, limit: num
   return row?.deleted ?? 0;
 }
 
-function rowOf(entry: AuditEntry) {
+/** An entry as its columns: within the limits of a row, and of what `jsonb` takes. */
+export function auditRow(entry: AuditEntry) {
   return {
     actor_kind: entry.actorKind,
     actor: bounded(entry.actor),

@@ -1,7 +1,8 @@
 import { and, asc, sql as built, eq, getTableColumns, gt } from "drizzle-orm";
 import type { ISql } from "postgres";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import { type AuditEntry, auditInsert } from "../access/audit.ts";
+import { auditInsert } from "../access/audit.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";

@@ -10,6 +10,8 @@ import type {
   Snapshot,
 } from "../../ports/execution-store.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
+import { auditRow } from "../access/audit.ts";
 import { documents, numbers, texts } from "../database/bulk-columns.ts";
 import { batch } from "../tables/batch.ts";
 import { event, executionSnapshot } from "../tables/event.ts";
@@ -238,6 +240,15 @@ const FLUSH = {
         worker: ({ row }) => row.worker,
       }),
       column("lease_ms", "float8", ({ row }: OfExecution<CommandChange>) => row.leaseMs),
+    ],
+  ),
+  /** Rows of the audit log: what it says about starts. A JSON text each, in which nothing needs quotes. */
+  audited: part(
+    ({ executions }) =>
+      executions.flatMap(({ executionId, start }) => (start?.audit ?? []).map((row) => ({ executionId, row }))),
+    [
+      column("execution_id", "bigint", ({ executionId }: OfExecution<AuditEntry>) => executionId),
+      column("entry", "document", ({ row }: OfExecution<AuditEntry>) => JSON.stringify(auditRow(row))),
     ],
   ),
   snapshots: part(

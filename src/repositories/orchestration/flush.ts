@@ -1,4 +1,5 @@
 import type { Flush } from "../../ports/execution-store.ts";
+import { AUDIT_COLUMNS, AUDIT_RECORD } from "../access/audit.ts";
 import type { Database } from "../database/database.ts";
 import { type FlushPlaces, type FlushShape, type FlushTable, flushColumns, flushPlaces } from "./flush-columns.ts";
 
@@ -67,6 +68,7 @@ function flushText(tables: ReadonlySet<FlushTable>, places: FlushPlaces): string
     ...part("events", "logged", logged),
     ...part("issued", "issued", issued),
     ...part("commands", "changed", changed),
+    ...part("audited", "audited", audited),
     ...part("snapshots", "remembered", remembered),
     ...part("accepted", "accepted", accepted),
     ...part("batches", "finished", finished),
@@ -139,6 +141,15 @@ const changed = ({ rowsOf }: FlushPlaces) => `
     ended_at = case when ${isFinal("t.status")} then now() end
   from ${rowsOf("commands")} as t
   where c.command_id = t.command_id and c.execution_id = t.execution_id and c.ended_at is null and ${WRITTEN}`;
+
+// A trigger links each row into a chain that no other transaction holds, so no flush waits for another one's commit.
+const audited = ({ rowsOf }: FlushPlaces) => `
+  insert into auth.audit_log (${AUDIT_COLUMNS})
+  select ${AUDIT_COLUMNS.split(", ")
+    .map((name) => `entry.${name}`)
+    .join(", ")}
+  from ${rowsOf("audited")} as t, jsonb_to_record(t.entry::jsonb) as ${AUDIT_RECORD}
+  where ${WRITTEN}`;
 
 const remembered = ({ rowsOf }: FlushPlaces) => `
   insert into flow.execution_snapshot as s (execution_id, event_id, format, state)

@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../access/audit.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { auditInsert } from "../access/audit.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";

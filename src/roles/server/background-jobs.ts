@@ -16,6 +16,7 @@ import type { Recovery } from "../../services/orchestration/orchestrator.ts";
 import type { Results } from "../../services/results/results.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import type { Reaper } from "../../services/workers/reaper.ts";
+import type { AsOwner } from "./open-database.ts";
 import type { Presence } from "./presence.ts";
 
 /** What is looked after beside the requests. */
@@ -24,6 +25,7 @@ export interface UpkeepDeps {
   reader: Pick<ExecutionReader, "sweep">;
   elsewhere: Elsewhere;
   database: Database;
+  asOwner: AsOwner;
   audit: Audit;
   keychainUpkeep: KeychainUpkeep;
   transient: Pick<TransientValues, "sweep">;
@@ -83,7 +85,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     { name: "forget executions that were read", intervalMs: 5_000, runOnce: () => reader.sweep() },
     { name: "read the pools of workers", intervalMs: POOLS_MS, runOnce: () => deps.pools.refresh() },
     { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
-    { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => ensureEventPartitions(database) },
+    { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => deps.asOwner(ensureEventPartitions) },
     repeatWhileFull("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),
     { name: "delete entries of the keychain", intervalMs: 10_000, runOnce: () => keychainUpkeep.sweep() },
     { name: "delete transient values", intervalMs: RETENTION_INTERVAL_MS, runOnce: () => transient.sweep() },

@@ -5,7 +5,7 @@ import { describeAddress, parseDatabaseUrl } from "../../platform/config/databas
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../platform/postgres/embedded.ts";
 import type { Lifecycle } from "../../platform/system/lifecycle.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
-import type { DatabaseOptions } from "../../repositories/database/database.ts";
+import { type Database, type DatabaseOptions, openDatabase } from "../../repositories/database/database.ts";
 import { type DatabaseWay, findWay } from "../../repositories/database/pooler.ts";
 import { awaitDatabase } from "./await-database.ts";
 
@@ -54,6 +54,25 @@ export async function findDatabase(deps: FindDatabaseDeps): Promise<FoundDatabas
   }
   const options = { pooled: way.pooled, prepare };
   return { url, sessionUrl, options, authAccount: undefined, data: `PostgreSQL at ${place}`, place };
+}
+
+/** Runs a piece of work as the account that owns the tables: what changes the schema, migrations and partitions. */
+export type AsOwner = <T>(work: (database: Database) => Promise<T>) => Promise<T>;
+
+/**
+ * Over `FLOW_DATABASE_DIRECT_URL`, which may have another account than the servers, for as long as the work takes; without it over
+ * `database`.
+ */
+export function asOwner(database: Database, { url, sessionUrl }: FoundDatabase): AsOwner {
+  return async (work) => {
+    if (sessionUrl === undefined || sessionUrl === url) return await work(database);
+    const direct = openDatabase(sessionUrl, { connectionsMax: 1 });
+    try {
+      return await work(direct);
+    } finally {
+      await direct.close();
+    }
+  };
 }
 
 function wayText({ pooled, version }: DatabaseWay): string {

@@ -26,7 +26,7 @@ import { malformed } from "../http/malformed.ts";
 import { outageLog } from "../telemetry/outage-log.ts";
 import { awaitDatabase } from "./await-database.ts";
 import { registerGivenCredentials } from "./given-credentials.ts";
-import { type FoundDatabase, findDatabase } from "./open-database.ts";
+import { asOwner, findDatabase } from "./open-database.ts";
 import { prepareLogins } from "./prepare-logins.ts";
 import { startService } from "./start-services.ts";
 import { mcpOf } from "./wire-services.ts";
@@ -79,7 +79,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   const database = openDatabase(databaseUrl, { ...found.options, onReach: logReach(found.place, logger) });
   lifecycle.add("the connections to the database", () => database.close());
   const awaiting = <T>(part: () => Promise<T>) => awaitDatabase(part, { ...deps, place: found.place });
-  await awaiting(() => prepareSchema(database, found, logger));
+  await awaiting(() => asOwner(database, found)((owner) => prepareSchema(owner, logger)));
   const documents = createDocuments();
   lifecycle.add("the reading of documents", () => documents.close());
   const { service, metrics, reaper, diagnose, overview } = await startService(
@@ -193,17 +193,12 @@ const DEGRADED = {
 } as const;
 const STOPPING = { status: "stopping", why: "This server is stopping; call another one" } as const;
 
-/** Over the direct address, if a pooler is used: a migration may take long, and holds a lock. */
-async function prepareSchema(database: Database, { url, sessionUrl }: FoundDatabase, logger: Logger): Promise<void> {
-  const direct = sessionUrl === undefined || sessionUrl === url ? undefined : openDatabase(sessionUrl);
-  try {
-    const { applied, late, version } = await migrate(direct ?? database);
-    if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
-    if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
-  } finally {
-    await direct?.close();
-  }
-  await ensureEventPartitions(database);
+/** As the owner, and past a pooler: a migration may take long, and holds a lock. */
+async function prepareSchema(owner: Database, logger: Logger): Promise<void> {
+  const { applied, late, version } = await migrate(owner);
+  if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
+  if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
+  await ensureEventPartitions(owner);
 }
 
 /** One line when the database goes, and one when it is back. */

@@ -9,6 +9,7 @@ import { createMetrics, type Metrics } from "../../platform/telemetry/metrics.ts
 import type { Broker } from "../../ports/broker.ts";
 import { listenForSessionChanges } from "../../repositories/access/session-changes.ts";
 import { type Database, openDatabase } from "../../repositories/database/database.ts";
+import { dropPartition } from "../../repositories/executions/old-partitions.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { messageOf } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
@@ -26,9 +27,9 @@ import { createExecutionTraces } from "../telemetry/execution-traces.ts";
 import { createObserver } from "../telemetry/observer.ts";
 import { openProcessTracing } from "../telemetry/open-tracing.ts";
 import { createResultsObserver } from "../telemetry/results-observer.ts";
-import { RETENTION_INTERVAL_MS, startUpkeep } from "./background-jobs.ts";
+import { RETENTION_INTERVAL_MS, startUpkeep, type UpkeepDeps } from "./background-jobs.ts";
 import { type BrokerLink, openBroker } from "./open-broker.ts";
-import type { FoundDatabase } from "./open-database.ts";
+import { asOwner, type FoundDatabase } from "./open-database.ts";
 import { openPresence } from "./presence.ts";
 import { openResultStores } from "./result-stores.ts";
 import { createService, type Service } from "./wire-services.ts";
@@ -114,7 +115,7 @@ export async function startService(
     database,
     presence: openPresence(database, { name: processor, version }),
     reaper: config.reaperEnabled ? { reaper, intervalMs: config.reaperIntervalMs } : undefined,
-    retention: openRetention(config, { database, service, processor, logger }),
+    ...withOwner(config, { database, found, service, processor, logger }),
     logger,
     lifecycle,
   });
@@ -219,13 +220,16 @@ function openWriting(found: FoundDatabase, config: Config, lifecycle: Lifecycle)
   return database;
 }
 
-function openRetention(
+/** The upkeep that changes tables. */
+function withOwner(
   config: Config,
-  deps: { database: Database; service: Service; processor: string; logger: Logger },
-): ReturnType<typeof createRetention> {
-  const { database, service, processor, logger } = deps;
-  return createRetention({
+  deps: { database: Database; found: FoundDatabase; service: Service; processor: string; logger: Logger },
+): Pick<UpkeepDeps, "asOwner" | "retention"> {
+  const { database, found, service, processor, logger } = deps;
+  const owner = asOwner(database, found);
+  const retention = createRetention({
     database,
+    dropPartition: (name) => owner((own) => dropPartition(own, name)),
     results: service.results,
     holder: processor,
     days: config.retentionDays,
@@ -235,6 +239,7 @@ function openRetention(
     onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
     onFailed: (error) => logger.warn({ err: error }, "RETENTION could not delete what was kept for long enough"),
   });
+  return { asOwner: owner, retention };
 }
 
 function openOverview(

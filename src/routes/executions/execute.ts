@@ -49,7 +49,7 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
             if (wait_ms > 0) await c.var.permit("view", entryPath);
           },
           may: (entryPath) => c.var.may("execute", entryPath),
-          decided: async (executionId) => await c.var.decisions.settle({ executionId }),
+          log: c.var.decisions,
           ...(user !== undefined && { startedBy: user.userId }),
           ...defined({ path, catalogId: catalog_id }),
           ...(version !== undefined && version !== "latest" && { version: Number(version) }),
@@ -57,7 +57,7 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
           ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
           ...(key !== null && { idempotency: { caller: keyOwner(c), key, bodySha256: bodySha256(bytes) } }),
         });
-        // One that an earlier call with this key has started.
+        // What it looks at, and a start of one that an earlier call with this key has started.
         await c.var.decisions.settle({ executionId: started.executionId });
         const ended = wait_ms === 0 ? undefined : await untilEnd(c, executions, started.executionId, wait_ms, stopping);
         return maskedJson({

@@ -1,5 +1,7 @@
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
-import { type Audit, type AuditEntry, isInAuditLog } from "../../services/access/audit.ts";
+import { type Audit, isInAuditLog } from "../../services/access/audit.ts";
+import type { StartLog } from "../../services/orchestration/orchestrator.ts";
 
 /** What a decision turned out to be about. */
 export interface DecidedAbout {
@@ -10,7 +12,7 @@ export interface DecidedAbout {
  * What was decided about one call: one row of the audit log for each action on each resource. What was allowed is written when nothing
  * else can refuse the call any more; a refusal stands alone.
  */
-export interface Decisions {
+export interface Decisions extends StartLog {
   /** What was allowed and is not written yet. */
   readonly open: readonly unknown[];
   /** `isLook`: it changes nothing. */
@@ -23,11 +25,13 @@ export interface Decisions {
 }
 
 /** What writes them. */
-export type DecisionLog = Pick<Audit, "record" | "refused" | "noted" | "soon">;
+export type DecisionLog = Pick<Audit, "record" | "refused" | "noted">;
 
 /** The decisions about one call. */
 export function createDecisions(audit: DecisionLog): Decisions {
   const open: { entry: AuditEntry; isLook: boolean }[] = [];
+  /** What is being written with a start. */
+  let starting: typeof open = [];
   const known = new Set<string>();
   let isRefused = false;
   const write = async (change: (entry: AuditEntry) => AuditEntry) => {
@@ -36,9 +40,10 @@ export function createDecisions(audit: DecisionLog): Decisions {
       if (isLook) audit.noted(entry);
       else changes.push(change(entry));
     }
-    // An operator is not refused: nothing depends on this row being there first, and starts in numbers need not wait for it.
-    audit.soon(...changes.filter(({ actorKind }) => actorKind !== "user"));
-    await audit.record(...changes.filter(({ actorKind }) => actorKind === "user"));
+    await audit.record(...changes);
+  };
+  const about = (decided: DecidedAbout) => {
+    for (const one of open) one.entry = { ...one.entry, ...decided };
   };
   return {
     open,
@@ -53,8 +58,19 @@ export function createDecisions(audit: DecisionLog): Decisions {
       open.length = 0;
       audit.refused(entry);
     },
-    async settle(about = {}) {
-      for (const one of open) one.entry = { ...one.entry, ...about };
+    rows(executionId) {
+      about({ executionId });
+      const all = open.splice(0);
+      open.push(...all.filter(({ isLook }) => isLook));
+      starting = all.filter(({ isLook }) => !isLook);
+      return starting.map(({ entry }) => entry);
+    },
+    ended(isWritten) {
+      if (!isWritten) open.unshift(...starting);
+      starting = [];
+    },
+    async settle(decided = {}) {
+      about(decided);
       await write((entry) => entry);
     },
     async failed(error, otherwise) {

@@ -16,6 +16,7 @@ export function agentCaller(c: Context<RouteEnvironment>): AgentCaller {
     id: userId === undefined ? c.get("role") : `user:${userId}`,
     ...defined({ userId }),
     permit: (action, path) => c.var.permit(action, path),
+    log: c.var.decisions,
     decided: async (executionId) => await c.var.decisions.settle({ executionId }),
     failed: async (error) => await c.var.decisions.failed(error),
     may(action, path) {

@@ -17,7 +17,7 @@ export function mcpLifecycleRoutes(run: ReturnType<typeof runLifecycleAction>) {
         action,
         permit: (path) => c.var.permit("execute", path),
         may: (path) => c.var.may("execute", path),
-        decided: async (executionId) => await c.var.decisions.settle({ executionId }),
+        log: c.var.decisions,
         ...(user !== undefined && { startedBy: user.userId }),
         ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
         ...idempotencyOf(c),

@@ -1,16 +1,14 @@
-import { type AuditEntry, deleteOldAudit, insertAudit } from "../../repositories/access/audit.ts";
+import { deleteOldAudit, insertAudit } from "../../repositories/access/audit.ts";
 import { type AuditFilter, type AuditRow, listAudit } from "../../repositories/access/audit-list.ts";
 import { lacksRight } from "../../repositories/access/auth-database-account.ts";
 import type { Database } from "../../repositories/database/database.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { createPending, createUnknownCallers } from "./pending-rows.ts";
-
-/** A row of the audit log as callers write it. */
-export type { AuditEntry };
 
 /** Who calls, and why they may: what an audit row takes from the request. */
 export type Caller = Pick<
@@ -68,8 +66,6 @@ export interface Audit {
    * more than {@link NOTED_MAX} in a second the rest is counted in one row.
    */
   noted(entry: AuditEntry): void;
-  /** What changes something, soon and in any number: for callers who are not refused. */
-  soon(...entries: readonly AuditEntry[]): void;
   /**
    * A call of an unknown caller. Those of one address and minute are one row, written when the minute is over, with their number:
    * callers without a token decide how many there are.
@@ -114,14 +110,12 @@ export function createAudit({ database, days, onLost }: AuditDeps): Audit {
   const refusals = createPending(REFUSALS_MAX);
   const notes = createPending(NOTED_MAX);
   const known = new Map<string, number>();
-  let changes: AuditEntry[] = [];
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
 
-  const flush = () => {
+  const flush = (counted: readonly AuditEntry[] = []) => {
     timer = undefined;
-    const entries = [...changes, ...refusals.take("deny"), ...notes.take("allow")];
-    changes = [];
+    const entries = [...counted, ...refusals.take("deny"), ...notes.take("allow")];
     for (let at = 0; at < entries.length; at += ROWS_MAX) {
       const some = entries.slice(at, at + ROWS_MAX);
       writing = writing.then(() => insertAudit(database, some)).catch((error) => onLost(error, some.length));
@@ -129,10 +123,7 @@ export function createAudit({ database, days, onLost }: AuditDeps): Audit {
     return writing;
   };
   const unknown = createUnknownCallers(() => void flushAll());
-  const flushAll = () => {
-    changes.push(...unknown.take());
-    return flush();
-  };
+  const flushAll = () => flush(unknown.take());
   const soon = () => {
     timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
   };
@@ -150,11 +141,6 @@ export function createAudit({ database, days, onLost }: AuditDeps): Audit {
       if (known.size >= NOTED_KNOWN_MAX) known.clear();
       known.set(key, now);
       notes.add(entry);
-      soon();
-    },
-    soon(...entries) {
-      if (entries.length === 0) return;
-      changes.push(...entries);
       soon();
     },
     unauthenticated: unknown.add,

@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../../repositories/access/audit.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 
 /** Calls of unknown callers, counted until they are written: those of one address in one row. */
 export interface UnknownCallers {

@@ -1,6 +1,5 @@
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
 import { findPath } from "../../repositories/access/access.ts";
-import type { AuditEntry } from "../../repositories/access/audit.ts";
 import {
   type CredentialKey,
   type CredentialRow,
@@ -19,6 +18,7 @@ import { reserveIds } from "../../repositories/database/ids.ts";
 import { matchesPattern } from "../../schema/rules/access-rules.ts";
 import { type CredentialType, credentialProblems } from "../../schema/rules/credential-types.ts";
 import { type SecretSchema, secretRefused } from "../../schema/rules/secret-schema.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type JsonObject, own } from "../../schema/words/json.ts";

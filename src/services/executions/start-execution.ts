@@ -23,7 +23,7 @@ import type { Access } from "../access/access.ts";
 import { type Audit, audited, inAuditLog } from "../access/audit.ts";
 import { missingChildren } from "../catalog/missing-children.ts";
 import { inPieces } from "../in-pieces.ts";
-import type { Orchestrator } from "../orchestration/orchestrator.ts";
+import type { Orchestrator, StartLog } from "../orchestration/orchestrator.ts";
 
 /** Nesting depth of sub-playbooks above which a call is refused: a playbook that calls itself must end. */
 const CHILD_DEPTH_MAX = 64;
@@ -48,8 +48,7 @@ export interface ExecutionRequest {
   permit?(path: string): Promise<void>;
   /** The same as an answer, for what only a message depends on. Default: everything may be seen. */
   may?(path: string): boolean;
-  /** Called when nothing refuses the start any more, with the id that the execution will have; awaited. */
-  decided?(executionId: string): Promise<void>;
+  log?: StartLog;
   /** The user in whose name it runs; its children run in the same name. */
   startedBy?: number;
 }
@@ -107,7 +106,7 @@ export function startExecutions(deps: {
       input,
       ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
       ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
-      ...defined({ startedBy, target, returnStep, traceparent, idempotency, decided: request.decided }),
+      ...defined({ startedBy, target, returnStep, traceparent, idempotency, log: request.log }),
     });
     if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);
     return {

@@ -1,5 +1,4 @@
 import { FAILURE_REMEMBERED_MS, type LeaseAnswer, type LeaseRequest } from "../../ports/keychain.ts";
-import type { AuditEntry } from "../../repositories/access/audit.ts";
 import {
   deleteKeychainEntry,
   type KeychainListed,
@@ -7,6 +6,7 @@ import {
   saveKeychainEntry,
 } from "../../repositories/keychain/keychain.ts";
 import { askKeychainLease, failKeychainLease } from "../../repositories/keychain/leases.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { audited, type Caller } from "../access/audit.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";

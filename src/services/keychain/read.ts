@@ -1,10 +1,10 @@
 import { coalesce } from "../../platform/concurrency/coalesce.ts";
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
-import type { AuditEntry } from "../../repositories/access/audit.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { type KeychainRow, readGlobalEntry, readOwnedEntry } from "../../repositories/keychain/keychain.ts";
 import { type KeychainScope, keptSchema } from "../../schema/api/keychain.ts";
 import { secretProblems } from "../../schema/rules/secret-schema.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { openContent } from "./content.ts";

@@ -1,6 +1,6 @@
 import type { Database } from "../../repositories/database/database.ts";
 import { acquireLease, releaseLease, renewLease } from "../../repositories/database/leases.ts";
-import { dropPartition, findDroppablePartitions } from "../../repositories/executions/old-partitions.ts";
+import { findDroppablePartitions } from "../../repositories/executions/old-partitions.ts";
 import {
   daysAgo,
   deleteBatches,
@@ -26,6 +26,8 @@ export interface Removed {
 /** What retention needs. */
 export interface RetentionDeps {
   database: Database;
+  /** Drops a partition of the event log, as the account that owns it; false: another time. */
+  dropPartition(name: string): Promise<boolean>;
   results: Pick<Results, "removeOf" | "removeExpired">;
   /** Name of this process, and not of the one after its restart. */
   holder: string;
@@ -151,7 +153,7 @@ function sum(one: Removed, other: Removed): Removed {
 type Step = (removed: Removed, goesOn: () => Promise<boolean>) => Promise<boolean>;
 
 function createSteps(deps: RetentionDeps): Step[] {
-  const { database, results, days, rowsMax = 500, batchesMax = 2_000, roundsMax = 20 } = deps;
+  const { database, dropPartition, results, days, rowsMax = 500, batchesMax = 2_000, roundsMax = 20 } = deps;
   const outdated = () => daysAgo(database, days);
   /** Rounds until one says that it was the last; true when none did. */
   const rounds = async (goesOn: () => Promise<boolean>, round: () => Promise<boolean>) => {
@@ -211,7 +213,7 @@ function createSteps(deps: RetentionDeps): Step[] {
   const partitions: Step = async (removed, goesOn) => {
     for (const name of await findDroppablePartitions(database, await outdated())) {
       if (!(await goesOn())) return false;
-      if (await dropPartition(database, name)) removed.partitions.push(name);
+      if (await dropPartition(name)) removed.partitions.push(name);
     }
     return false;
   };

@@ -10,7 +10,7 @@ import type { ExecutionRequest, Started } from "../executions/start-execution.ts
 
 /** An action on an MCP resource, as a caller asks for it. */
 export interface LifecycleRequest
-  extends Pick<ExecutionRequest, "idempotency" | "startedBy" | "traceparent" | "may" | "decided"> {
+  extends Pick<ExecutionRequest, "idempotency" | "startedBy" | "traceparent" | "may" | "log"> {
   /** Catalog path of the resource; `mcp/` before it may be left out. */
   resource: string;
   action: string;

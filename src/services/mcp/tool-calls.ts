@@ -6,6 +6,7 @@ import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { ExecutionOutcome, Executions } from "../executions/executions.ts";
+import type { ExecutionRequest } from "../executions/start-execution.ts";
 import { type CallProgress, createCallProgress } from "./call-progress.ts";
 import type { AgentTool } from "./tool.ts";
 import type { AgentTools } from "./tool-list.ts";
@@ -18,6 +19,8 @@ export interface AgentCaller {
   userId?: number;
   /** Throws `FlowError` FORBIDDEN. Whatever is done is asked for before. */
   permit(action: AccessAction, path: string): Promise<void>;
+  /** What the audit log says about a start. */
+  log: NonNullable<ExecutionRequest["log"]>;
   /** Writes what was permitted to the audit log: it is about this execution. */
   decided(executionId: string): Promise<void>;
   /** The same for what then did not come about. */
@@ -152,7 +155,7 @@ async function startCall(
     catalogId: tool.catalogId,
     resourceKind: "agent",
     input: inputs,
-    decided: caller.decided,
+    log: caller.log,
     ...defined({ startedBy: caller.userId }),
     ...(key !== undefined && { idempotency: { caller: `mcp:${caller.id}`, key, bodySha256 } }),
   });

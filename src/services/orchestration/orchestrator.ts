@@ -3,6 +3,7 @@ import type { ExecutionState } from "../../engine/state/state.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Abandoning, ExecutionStore, StoredStatus } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent, ParentRef } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
@@ -32,8 +33,15 @@ export interface StartInput {
   /** W3C `traceparent` of the caller. */
   traceparent?: string;
   idempotency?: { caller: string; key: string; bodySha256: string };
-  /** Awaited before the execution is written, with its id: for the audit log. Not called for one that was started before. */
-  decided?(executionId: string): Promise<void>;
+  log?: StartLog;
+}
+
+/** What the audit log says about a start: in the transaction that writes the execution, so that neither is there without the other. */
+export interface StartLog {
+  /** The rows to be written with the execution of this id. Not asked for one that was started before. */
+  rows(executionId: string): readonly AuditEntry[];
+  /** The execution is written, and they with it; or neither. */
+  ended(isWritten: boolean): void;
 }
 
 /** A request's events, as a worker sent them. Events may leave out their execution: then it is that of their command. */

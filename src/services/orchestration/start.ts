@@ -24,8 +24,10 @@ export function createStart(parts: OrchestratorParts): Orchestrator["start"] {
     const executionId = String(parts.ids.next());
     try {
       await begin(parts, input, source, executionId);
+      input.log?.ended(true);
       return { executionId, status: parts.cache.peek(executionId)?.live?.state.status ?? "RUNNING", duplicate: false };
     } catch (error) {
+      input.log?.ended(false);
       // Two requests with one key at the same moment: the other request was first.
       const first = parts.isDuplicateKey(error) ? await findKnown(parts, input) : undefined;
       if (first === undefined) throw error;
@@ -70,6 +72,7 @@ async function begin(
     idempotency: input.idempotency ?? null,
     startedAt: first.at,
     deadlineAt: limitMs === undefined ? null : first.at + limitMs,
+    audit: input.log?.rows(executionId) ?? [],
   };
   const fresh = (): LiveExecution => ({
     state: { ...emptyState(), executionId, path: source.path },
@@ -84,7 +87,6 @@ async function begin(
     eventsSinceSnapshot: 0,
   });
   const cached = cache.entry(executionId);
-  await input.decided?.(executionId);
   // There is nothing to load yet.
   cached.missing = true;
   await runJob(roundLoop, [executionId], (base) => startJob(first, start, fresh, base));

@@ -1,33 +1,25 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { before, test } from "node:test";
-import { packagePath } from "../../../src/platform/system/package-file.ts";
-import { type AuditEntry, insertAudit } from "../../../src/repositories/access/audit.ts";
+import { insertAudit } from "../../../src/repositories/access/audit.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
+import type { AuditEntry } from "../../../src/schema/words/audit-entry.ts";
 import { createAudit, SYSTEM } from "../../../src/services/access/audit.ts";
 import { createServiceDatabase } from "../../support/database/postgres.ts";
+import { createServiceRole, type ServiceRole } from "../../support/database/service-role.ts";
 import { open } from "../service-database.ts";
 
 // The account of docs/operations.md, made as it says there.
 
-const ACCOUNT = `flow_service_${randomBytes(6).toString("hex")}`;
-const PASSWORD = randomBytes(9).toString("hex");
 const ENTRY: AuditEntry = { ...SYSTEM, action: "some.action", resource: "x", result: "allow" };
 
 let owner: Database;
 let service: Database;
+let account: ServiceRole;
 before(async () => {
   const { url } = await createServiceDatabase();
   owner = open(url);
-  const page = await readFile(packagePath("docs/operations.md"), "utf8");
-  const [, statements = ""] = /An account that cannot change the audit log\n.*?```sql\n(.*?)```/s.exec(page) ?? [];
-  assert.match(statements, /CREATE ROLE flow_service/);
-  await owner.sql.unsafe(statements.replaceAll("flow_service", ACCOUNT).replace("'…'", `'${PASSWORD}'`));
-  const address = new URL(url);
-  address.username = ACCOUNT;
-  address.password = PASSWORD;
-  service = open(address.href);
+  account = await createServiceRole(owner, url);
+  service = open(account.url);
 });
 
 test("the account adds rows to the chains, and reads them", async () => {
@@ -68,7 +60,7 @@ test("the account cannot change, delete, truncate or date back a row, nor touch 
 
 test("retention of a server with the account deletes nothing and is no fault; the owner's deletes", async (t) => {
   // The last test: pools are closed before hooks of the file run.
-  t.after(() => owner.sql.unsafe(`drop owned by ${ACCOUNT} cascade; drop role ${ACCOUNT}`));
+  t.after(() => account.drop());
   const audit = createAudit({ database: service, days: 1, onLost: assert.fail });
   assert.equal(await audit.deleteOld(), 0);
   const [row] = await owner.sql`select auth.audit_delete_old(1) as deleted`;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { type AuditEntry, deleteOldAudit, insertAudit } from "../../../src/repositories/access/audit.ts";
+import { deleteOldAudit, insertAudit } from "../../../src/repositories/access/audit.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
+import type { AuditEntry } from "../../../src/schema/words/audit-entry.ts";
 import { openServiceDatabase } from "../service-database.ts";
 
 let database: Database;

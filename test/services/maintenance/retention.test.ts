@@ -8,6 +8,7 @@ import { createDiskPayloads } from "../../../src/adapters/payloads/disk.ts";
 import type { PayloadStore } from "../../../src/ports/payload-store.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import { ensureEventPartitions } from "../../../src/repositories/executions/event-partitions.ts";
+import { dropPartition } from "../../../src/repositories/executions/old-partitions.ts";
 import type { ExecutionReader } from "../../../src/services/executions/execution-reader.ts";
 import { createExecutions } from "../../../src/services/executions/executions.ts";
 import { startBackground } from "../../../src/services/maintenance/background.ts";
@@ -54,7 +55,17 @@ function open(more: Partial<RetentionDeps> = {}): Retention {
   const onRemoved = (removed: Removed) => void told.push(removed);
   const onFailed = (error: unknown) => void failed.push(error);
   const times = { leaseMs: 60_000, intervalMs: INTERVAL_MS, now: Date.now };
-  return createRetention({ database, results, holder: "one", days: DAYS, ...times, onRemoved, onFailed, ...more });
+  return createRetention({
+    database,
+    dropPartition: (name) => dropPartition(database, name),
+    results,
+    holder: "one",
+    days: DAYS,
+    ...times,
+    onRemoved,
+    onFailed,
+    ...more,
+  });
 }
 
 /** The file of a result, and where it is. */
