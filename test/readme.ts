@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 /*
  * Runs every command that the README shows, as it stands there, and fails when one does not end with 0. `npm test` is
- * left out: whoever runs this has just done it. A command with `&` is a service: what follows waits until it says that it is
+ * left out: the check that runs this has just run it. A command with `&` is a service: what follows waits until it says that it is
  * ready, and it is stopped at the end.
  */
 

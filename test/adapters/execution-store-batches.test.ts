@@ -9,7 +9,7 @@ import { openServiceDatabase } from "../repositories/service-database.ts";
 import { SHA256, storeRows } from "../support/database/store-rows.ts";
 import { POLICY } from "../support/database/store-setup.ts";
 
-// Batches are written with what they brought, end once, and are found again by whoever has to go on with them.
+// Batches are written with what they brought, end once, and are found again by the server that takes them over.
 
 let database: Database;
 let store: ExecutionStore;

@@ -9,11 +9,11 @@ export interface StoreUnderTest {
   executionRow(id: string): Promise<{ status: string; progress: number; result: unknown; error: unknown } | undefined>;
   commandRow(id: string): Promise<CommandSeen | undefined>;
   batchRow(id: string): Promise<{ state: string; code: string | null; commandsGenerated: number } | undefined>;
-  /** Registers a worker that was heard of so long ago; it is stale after a minute. */
+  /** Registers a worker whose last heartbeat is so old; it is stale after a minute. */
   worker(name: string, silentSeconds: number): Promise<void>;
   /** Moves the times of a claim. The hard timeout is half an hour. */
   claimed(commandId: string, at: { secondsAgo: number; leaseSeconds: number }): Promise<void>;
-  /** As if nobody had touched the batch for an hour. */
+  /** As if the batch had not changed for an hour. */
   leaveBatch(requestId: string): Promise<void>;
   /** Whether the store refused a key that is taken. */
   isDuplicateKey(error: unknown): boolean;

@@ -50,7 +50,7 @@ before(async () => {
   agent = playbook("team/agent", "a", ", agent: true");
 });
 
-/** An open stream, or why there is none. */
+/** An open stream, or the error. */
 interface Opened {
   status: number;
   retryAfter: string | null;

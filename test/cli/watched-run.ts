@@ -15,7 +15,7 @@ export interface WatchedRun {
   happen(executionId: string, ...events: FlowEvent[]): void;
 }
 
-/** A run without events. `progress` is told of each, when there is one. */
+/** A run without events. `progress`, if given, is called with each. */
 export function watchedRun(progress?: (model: RunModel) => Progress): WatchedRun {
   const model = createRunModel();
   const shown = progress?.(model);

@@ -43,7 +43,7 @@ export function copiesOf(stage: readonly Instruction[]): Copy[] {
     });
 }
 
-/** The text of the last instruction of this name. Throws when there is none. */
+/** The text of the last instruction of this name. Throws if it is missing. */
 export function last(stage: readonly Instruction[], name: string): string {
   const found = stage.findLast((instruction) => instruction.name === name);
   if (found === undefined) throw new Error(`The stage has no ${name}`);

@@ -4,7 +4,7 @@ import { describeConfig, loadConfig } from "../../src/platform/config/config.ts"
 import { createLogger } from "../../src/platform/telemetry/logger.ts";
 import { checkGateway } from "../../src/roles/gateway/check-settings.ts";
 
-/** What whoever installs has filled in. */
+/** The values that an installation fills in. */
 const FILLED: Readonly<Record<string, string>> = {
   FLOW_DATABASE_URL: "postgres://flow:secret@postgres:5432/flow",
   BROKER_URL: "nats://flow:secret@nats:4222",
@@ -16,7 +16,7 @@ const FILLED: Readonly<Record<string, string>> = {
   POD_IP: "10.20.0.7",
 };
 
-/** A secret or an address as somebody has filled it in. */
+/** A secret or an address as an operator would fill it in. */
 export function filledIn(name: string): string {
   return FILLED[name] ?? "filled";
 }

@@ -69,7 +69,7 @@ test("a snapshot that is not the fold of its log is found; the right one is not"
     on conflict (execution_id) do update set state = excluded.state`;
   await write('{"status":"COMPLETED"}');
   assert.match((await said(executionId)) ?? "", /its snapshot at event \d+ is not the fold of its log/);
-  // A form that this program does not know is read by nobody.
+  // A form that this program does not know is not read.
   await sql`update flow.execution_snapshot set format = 999 where execution_id = ${executionId}`;
   assert.equal(await said(executionId), undefined);
 });

@@ -64,7 +64,7 @@ test("a command that no worker may take is found at once with its execution", as
 test("a command that a ready worker with free slots does not claim is to be published again", async () => {
   const executionId = await started();
   await registered("has-room");
-  // With everything stale at once nobody counts as ready who was not heard of in the future.
+  // With everything stale at once, only a worker whose last heartbeat is in the future counts as ready.
   await sql`update flow.runtime set heartbeat_at = now() + interval '1 hour' where name = 'has-room'`;
   const [ready] = await about(executionId, checkWaiting);
   assert.equal(ready?.command, "flow-doctor repair trigger-reaper");

@@ -5,7 +5,7 @@ import { until } from "./support/until.ts";
 
 // Cancelling reaches what runs at once, and not with the next heartbeat.
 
-/** The next heartbeat would come long after the test has given up, and nobody takes the worker for lost meanwhile. */
+/** The next heartbeat would come long after the test has given up, and the worker does not count as lost meanwhile. */
 const SELDOM = {
   ...LONG,
   FLOW_WORKER_HEARTBEAT_SECONDS: "600",

@@ -9,8 +9,8 @@ import { until } from "./support/until.ts";
 /* Cursor loops whose frames several workers claim at once, and what becomes of rows whose worker dies (docs/playbooks.md). */
 
 /**
- * The claim that docs/playbooks.md shows: what this very claim was given before, and then what nobody has. While there is a row
- * in `gate`, it hangs after its rows were marked: its worker has claimed them, and told nobody.
+ * The claim that docs/playbooks.md shows: the rows that this claim was given before, then rows that are unclaimed. While there is a row
+ * in `gate`, it hangs after its rows were marked: its worker has claimed them and not reported it.
  */
 const CLAIM = `
           update jobs set claimed_by = '{{ __claim_id }}'
@@ -140,7 +140,7 @@ test("a worker that dies between its claim and its report loses no row, and no r
   await sql`insert into gate values (true)`;
   const dying = await stand.worker(server, "dying");
   const id = await start(10);
-  // Both claims have marked their rows, and hang before their worker hears of it.
+  // Both claims have marked their rows, and hang before their worker gets the answer.
   await until("six rows are marked", async () => {
     const [row] = await sql<{ count: number }[]>`select count(*)::integer from jobs where claimed_by is not null`;
     return row?.count === 6;

@@ -48,7 +48,7 @@ test("connections are terminated five times a second under load: the work contin
     // For five seconds at most: a machine on which nothing is done within 200 ms would never come to an end.
     for (let round = 0; round < 25 && !isOver; round += 1) {
       cut += await terminate(stand.database);
-      // The fault itself, at its rate: nobody waits for it.
+      // The fault itself, at its rate: no caller waits for it.
       await sleep(200);
     }
   })();
@@ -135,7 +135,7 @@ async function lockWaiters({ sql }: Pick<Database, "sql">): Promise<number> {
   return Number(row?.["waiting"]);
 }
 
-/** Nobody else reads or writes the table until it is released. */
+/** No other connection reads or writes the table until it is released. */
 async function lockTable({ sql }: Pick<Database, "sql">, table: string): Promise<{ release(): Promise<void> }> {
   let release = () => {};
   const released = new Promise<void>((resolve) => {

@@ -68,7 +68,7 @@ test("an execution whose worker was killed is found, and continues when the doct
   const outcome = JSON.parse(detected.stdout) as Outcome;
   assert.deepEqual([outcome.data["looked_through"], about(outcome, id)], ["database", ["stale_commands"]]);
 
-  // Mended. Until its lease is over the command is its old worker's: offered before that, nobody gets it.
+  // Mended. Until its lease is over the command is its old worker's: offered before that, no other worker can claim it.
   const repaired = await command("repair", "trigger-reaper");
   assert.equal(repaired.code, 0, repaired.stderr);
   assert.equal((JSON.parse(repaired.stdout) as Outcome).severity, "repaired");

@@ -52,7 +52,7 @@ for (const [how, settings] of [
     const median = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[RUNS >> 1] ?? 0;
     const told = { wait: median(late.wait), stream: median(late.stream) };
     t.diagnostic(`heard later, p50 in ms: wait ${told.wait.toFixed(1)}, stream ${told.stream.toFixed(1)}`);
-    // Some 5 and 20 ms on an idle machine. The look of last resort is each second: half of that is heard by nobody who was told.
+    // Some 5 and 20 ms on an idle machine. The poll of last resort runs each second: an answer within half a second came from a notice.
     assert.ok(told.wait < 500 && told.stream < 500, JSON.stringify(told));
   });
 }

@@ -9,7 +9,7 @@ import { WORK_DONE } from "./support/playbooks.ts";
 import { LONG, openStand } from "./support/stand.ts";
 import { until } from "./support/until.ts";
 
-/* The database as it goes away without a word, or is away before a start; and what a server says of it meanwhile. */
+/* The database goes away silently, or is away before a start; and what a server reports meanwhile. */
 
 const postgres = await startOwnPostgres();
 

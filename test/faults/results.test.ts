@@ -59,7 +59,7 @@ test("a stored result that is missing or was altered, in the database or in its 
     held.release();
     await stand.finish(client, [id], { status: "FAILED", code: "REFERENCE_NOT_AVAILABLE" });
   }
-  // The happy twin: nobody touches it.
+  // The happy twin: it is left alone.
   const id = await client.start("stored", { effects: stand.effects.url, kilobytes: 1_500 });
   await stand.finish(client, [id], { result: { last: "1499" }, once: true });
 

@@ -111,7 +111,7 @@ test("a server is killed after a commit and before its notice: the others find t
   const [first, second] = [await stand.server(), await stand.server()];
   const client = await stand.client(first);
   const ids = await stand.start(client, "work", 5);
-  // The answer comes after the commit. Without a broker nobody is ever told.
+  // The answer comes after the commit. Without a broker no notice is ever sent.
   await first.end("SIGKILL");
   await stand.worker(second, "worker");
   await stand.finish(await stand.client(second), ids, WORK_DONE);

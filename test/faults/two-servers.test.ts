@@ -140,7 +140,7 @@ test("commands that a stopped worker gives back are claimed at once by a worker 
   t.diagnostic(`it drained for ${Math.round(drained - began)} ms; taken ${Math.round(takenMs)} ms after its end`);
   assert.equal(code, 0);
   assert.ok(drained - began >= 1_900, "a task that lasts has the time that was set");
-  // Without a notice and without polling it would be a minute until somebody looks.
+  // Without a notice and without polling it would take a minute until a server looks.
   assert.ok(takenMs < 10_000, `${takenMs} ms`);
   held.release();
   await stand.finish(client, ids, WORK_DONE);

@@ -4,7 +4,7 @@ import { insertWaiting } from "../support/database/waiting-commands.ts";
 import { WORK_DONE } from "./support/playbooks.ts";
 import { LONG, openStand, SHORT } from "./support/stand.ts";
 
-/* Work that nobody can do, and the work beside it. */
+/* Work that no worker can do, and the work beside it. */
 
 const WAITING = 100_000;
 /** A run of two steps takes some 10 ms; what stands still takes until the next poll, and more. */
@@ -12,7 +12,7 @@ const RUN_MS_MAX = 1_000;
 const RUNS = 20;
 
 test(`${WAITING} commands wait for a label that no worker has: a server that starts beside them runs everything else at once`, async (t) => {
-  // The settings of the reaper are the short ones: it tells of them all the time.
+  // The settings of the reaper are the short ones: it publishes notices all the time.
   const stand = await openStand(t, { ...SHORT, ...LONG });
   await insertWaiting(stand.database, WAITING, { gpu: "none" });
   await insertWaiting(stand.database, 100, { gpu: "none", zone: "nowhere" });

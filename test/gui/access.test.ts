@@ -10,7 +10,7 @@ import { assertQuiet, startGuiLogin } from "../support/page/gui-login.ts";
 
 const ADA = { sub: "ada", email: "ada@example.com", name: "Ada" };
 const VERA = { sub: "vera", email: "vera@example.com", name: "Vera" };
-/** Markup wherever somebody from elsewhere can write. */
+/** Markup wherever an outsider can write. */
 const MALLORY = { sub: "m", email: "mallory@example.com", name: "<img src=x onerror=alert(1)>" };
 
 const gui = await startGuiLogin();

@@ -27,7 +27,7 @@ const gui = await startGui();
 after(() => gui.close());
 const mcp = await startMcpServer();
 after(() => mcp.close());
-// A server of JSON-RPC that offers what nobody should.
+// A server of JSON-RPC that offers tools with hostile names and texts.
 const hostile = await startHttpServer(({ body }, response) => {
   const { id, method } = JSON.parse(body === "" ? "{}" : body) as { id?: number; method?: string };
   if (id === undefined) return void response.writeHead(202).end();

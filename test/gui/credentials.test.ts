@@ -81,7 +81,7 @@ test("a credential's page shows its record, its uses, and its audit log; never i
 
 test("a new one has the fields of its type, is refused with what is missing, and then kept, and stays nowhere in the browser", async () => {
   const page = await opened("/credentials?form=new");
-  // The browser tells of the 404 by which the page knows that the name is free.
+  // The browser logs the 404 by which the page knows that the name is free.
   page.removeAllListeners("console");
   await page.getByRole("button", { name: "Make it" }).click();
   const alert = page.getByRole("alert");

@@ -237,7 +237,7 @@ test("a failure of what was called is counted once, where it began", async () =>
 test("a key that is pressed in the moment in which rows appear is not lost", async () => {
   const page = await browser.newPage();
   page.setDefaultTimeout(LIMIT_MS);
-  // Between the drawing of the rows and the browser's next task: nobody is faster.
+  // Between the drawing of the rows and the browser's next task: no user is faster.
   await page.addInitScript(`{
     const observer = new MutationObserver(() => {
       if (document.querySelector("[data-row]") === null) return;

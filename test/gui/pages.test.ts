@@ -79,7 +79,7 @@ test("a playbook is started from its form, and its page shows how it ends", asyn
 
 test("a document with a fault is refused with messages at their lines, and registered when it is mended", async () => {
   const page = await opened("/register");
-  // The browser tells of the 404 by which the page knows that the path is new.
+  // The browser logs the 404 by which the page knows that the path is new.
   page.removeAllListeners("console");
   await writeDocument(page, HELLO.replace("step: part }", "step: nowhere }").replace("gui/hello", "gui/written"));
   await page.getByRole("button", { name: "Register …" }).click();

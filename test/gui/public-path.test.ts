@@ -46,7 +46,7 @@ for (const strips of [true, false]) {
     await page.getByText("Nothing is wrong with it").waitFor();
     await page.close();
     assert.deepEqual(proxy.strays, []);
-    // Without the path the server is what it was, for workers and whoever else stands beside it.
+    // Without the path the server is what it was, for workers and other callers beside it.
     assert.equal((await fetch(`${gui.serving.url}/api/health`)).status, 200);
     assert.equal((await fetch(`${proxy.origin}/flow/api/health`)).status, 200);
     const listed = await flow(process.cwd(), ["executions", "--json"], {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 /*
  * Words that make a sentence harder to read than it has to be, and what to write in their place. Comments of the program, the
- * page and the benchmarks, the titles of tests, and the pages of docs/ do without them.
+ * page, the benchmarks and the tests, the titles of tests, and the pages of docs/ do without them.
  */
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -23,7 +23,7 @@ const BANNED: readonly (readonly [words: RegExp, instead: string])[] = [
 ];
 
 test("comments, titles of tests and docs are in plain words", () => {
-  const found = [...sources("src"), ...sources("gui/src"), ...sources("bench")].flatMap((name) =>
+  const found = [...sources("src"), ...sources("gui/src"), ...sources("bench"), ...sources("test")].flatMap((name) =>
     findIn(name, comments(read(name))),
   );
   found.push(...sources("test").flatMap((name) => findIn(name, titles(read(name)))));

@@ -23,7 +23,7 @@ test("every example gives the same result on both runtimes", async (t) => {
   const { url: _url, ...data } = await createTestDatabase();
   const api = await startExampleApi();
   t.after(() => api.close());
-  // Whoever is first is answered 201: that is nobody here.
+  // The first caller is answered 201: no run here is the first.
   for (const order of ["parity", "parity-2"]) await pay(api.origin, order);
   const mcp = await startMcpServer();
   t.after(() => mcp.close());

@@ -3,7 +3,7 @@ import { type Database, type DatabaseOptions, openDatabase } from "../../src/rep
 import { createServiceDatabase, createTestDatabase } from "../support/database/postgres.ts";
 
 const opened: Database[] = [];
-// Before the server stops: an ended connection would be an error that nobody waits for.
+// Before the server stops: an ended connection would be an unhandled error.
 after(async () => {
   for (const database of opened) await database.close();
 });

@@ -24,7 +24,7 @@ export function createCanaries(names: readonly string[]): Canaries {
   const number = randomInt(10_000_000, 99_999_999);
   const forms = new Map<string, string>([[String(number), "number"]]);
   for (const [name, core] of cores) {
-    // Half of one may be told of a text that was cut in two by the test itself; so both halves are looked for.
+    // A text that the test itself cuts in two may leave half of one: both halves are looked for.
     for (const half of [core.slice(0, 9), core.slice(9)]) {
       forms.set(half, name);
       forms.set(Buffer.from(half).toString("hex"), `${name} in hex`);

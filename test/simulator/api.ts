@@ -25,7 +25,7 @@ export interface ApiParts {
   reader: ExecutionReader;
   tables: Tables;
   process: Process;
-  /** Sends a statement that is none of the port's. */
+  /** Sends a statement that is not one of the port's. */
   query<T>(statement: () => Promise<T>): Promise<T>;
   /** A batch was acknowledged. */
   acknowledged(outcome: ReportOutcome): void;

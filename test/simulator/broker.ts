@@ -1,7 +1,7 @@
 import type { Notice } from "../../src/schema/words/notice.ts";
 import type { World } from "./process.ts";
 
-/** Notices between servers: lost, doubled, late, and some that nobody has sent. */
+/** Notices between servers: lost, doubled, late, and some that no server has sent. */
 export interface VirtualBroker {
   publish(notice: Notice): void;
   subscribe(handler: (notice: Notice) => void): () => void;

@@ -33,7 +33,7 @@ export interface FaultPlan {
   noticeDoubled: number;
   /** It comes seconds later. */
   noticeDelayed: number;
-  /** Somebody tells of what is not so. */
+  /** A caller reports what is not true. */
   noticeForged: number;
   /** The clock of a server or of a worker jumps, tried once every ten seconds. */
   jump: number;

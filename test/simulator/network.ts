@@ -3,7 +3,7 @@ import type { ServerReply } from "../../src/schema/routes/answer.ts";
 import { FlowError } from "../../src/schema/words/errors.ts";
 import type { Process, World } from "./process.ts";
 
-/** Somebody who answers calls while it lives. */
+/** A process that answers calls while it lives. */
 export interface Answering {
   isUp(): boolean;
   /** `signal` aborts when the caller has gone. Never settles when the server dies over it: `onDeath` tells. */

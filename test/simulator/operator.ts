@@ -5,7 +5,7 @@ import type { Simulated } from "./playbooks.ts";
 import { startProcess, type World } from "./process.ts";
 import type { Tables } from "./tables.ts";
 
-/** Somebody who starts executions, and now and then cancels one or gives it too little time. */
+/** An operator who starts executions, and now and then cancels one or gives it too little time. */
 export interface Operator {
   /** Executions by the idempotency key of their start. */
   readonly started: ReadonlyMap<string, string>;

@@ -35,7 +35,7 @@ export interface ServerParts extends World {
   isCramped: boolean;
   /** Claims of a command that are lost before it fails. */
   lostClaims: number;
-  /** A batch was acknowledged to whoever sent it. */
+  /** A batch was acknowledged to its sender. */
   acknowledged(outcome: ReportOutcome): void;
   /** Something was thrown, or told as a fault, where nothing may be: the run is a failure. */
   broken(error: unknown): void;

@@ -22,7 +22,7 @@ export interface Simulation {
   acknowledged: readonly ReportOutcome[];
   /** Executions that an operator started, by idempotency key. */
   started: ReadonlyMap<string, string>;
-  /** Executions that somebody cancelled, or whose time ran out: they need not end as they would have. */
+  /** Executions that were cancelled, or whose time ran out: they need not end as they would have. */
   interfered: ReadonlySet<string>;
   /** Claims of a command that are lost before it fails. */
   lostClaims: number;

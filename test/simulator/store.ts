@@ -2,7 +2,7 @@ import type { ExecutionStore } from "../../src/ports/execution-store.ts";
 import { FlowError } from "../../src/schema/words/errors.ts";
 import type { Process, World } from "./process.ts";
 
-/** The connection broke: nobody knows what was written. */
+/** The connection broke: it is unknown what was written. */
 export class ConnectionLost extends Error {}
 /** The statement was taken back as a whole: try again. */
 export class Deadlock extends Error {}
@@ -18,7 +18,7 @@ export const STORE_ERRORS = {
 
 /**
  * The store as one process has it: calls take time and fail. Once under way, a statement is carried out whatever becomes of
- * whoever sent it.
+ * the sender.
  */
 export function disturbedStore(store: ExecutionStore, process: Process, world: World): ExecutionStore {
   const send = disturbed(process, world);

@@ -39,7 +39,7 @@ test("heartbeats go on while the main thread is blocked, and list what was start
   heartbeat.start("none");
   await registered;
   table.add({ command: { command_id: "9007199254740991" }, attempt: 1 });
-  // From here on no callback of this thread runs until five heartbeats have told of the command.
+  // From here on no callback of this thread runs until five heartbeats have carried the command.
   for (let count = 0n; count < 5n; count = Atomics.load(cells, 0)) {
     assert.notEqual(
       Atomics.wait(cells, 0, count, 10_000),

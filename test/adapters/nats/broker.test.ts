@@ -71,7 +71,7 @@ test("notices published while NATS is unavailable are delivered when it is back"
   await connected(there, 2);
   here.broker.publish(sign("1"));
   await listener.until(isSign("1"));
-  // Whoever is back first: the stream keeps them for the other, who may hear them twice: live, and from the stream.
+  // Either may be back first. The stream keeps the notices for the other one, which may receive them twice: live, and from the stream.
   await listener.until(({ kind }) => kind === "commands");
   for (const notice of listener.notices)
     if (notice.kind === "commands") assert.deepEqual(notice.commandIds, ["41", "42", "43"], "doubled ids travel once");

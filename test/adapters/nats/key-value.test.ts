@@ -116,7 +116,7 @@ function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** The value as text, or undefined where there is none. */
+/** The value as text, or undefined if it is missing. */
 async function textOf(store: KeyValueStore, bucket: string, key: string): Promise<string | undefined> {
   const entry = await store.get(bucket, key);
   return entry && new TextDecoder().decode(entry);

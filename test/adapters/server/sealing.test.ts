@@ -23,7 +23,7 @@ async function setup(t: TestContext, answer: Answer) {
   const server = await startHttpServer((_request, response) => answer(response, server.requests.length));
   const connection = connectServer({ url: server.origin, token: createSecret("worker-token"), connections: 4 });
   const stopping = new AbortController();
-  // Whoever still asks when a test has failed stops asking: with a clock that waits for nothing it would be asking for ever.
+  // A caller that still retries when a test has failed is stopped: its clock does not wait, so it would retry for ever.
   t.after(() => stopping.abort(new Error("The test is over")));
   t.after(() => connection.close());
   t.after(() => server.close());

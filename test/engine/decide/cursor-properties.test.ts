@@ -63,7 +63,7 @@ function move(run: Given, table: Table, maxRows: number, number: number): void {
   if (command.claim) {
     const rows = table.given.get(id) ?? table.left.splice(0, maxRows);
     table.given.set(id, rows);
-    // It died: its rows are claimed, and nobody was told. Somebody will be asked again.
+    // It died: its rows are claimed and not reported. Another worker will claim again.
     if (number % 3 !== 0) events.push({ type: "command.completed", at, ...ref, rows });
   } else {
     events.push(...iterations(command, ref, number));

@@ -126,7 +126,7 @@ function countOf({ iterations }: OpenCommand): number {
   return iterations === null ? 0 : iterations.to - iterations.from;
 }
 
-/** The open command, and the event that claims it where nobody has. */
+/** The open command, and the event that claims it if it is unclaimed. */
 function claimOf(state: ExecutionState, step: string, iteration: number | undefined, now: number) {
   const [command_id, command] = openCommandOf(state, step, iteration);
   const ref: CommandRef = { command_id, step, attempt: Math.max(1, command.attempt), worker: "w" };

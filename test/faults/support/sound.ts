@@ -34,7 +34,7 @@ export interface Expected {
   once?: boolean;
 }
 
-/** What the log of an execution tells of its commands. */
+/** What the log of an execution says about its commands. */
 interface CommandStory {
   step: string;
   claims: number;
@@ -95,7 +95,7 @@ function fold(records: readonly EventRecord[]): ExecutionState {
   return state;
 }
 
-/** 2: whoever read the log as it grew has seen all of it: no event came to be before one that was there. */
+/** 2: a reader that followed the log has seen all of it: no event came to be before one that was there. */
 function onlyGrows(records: readonly EventRecord[], seen: readonly number[]): void {
   const before = records.filter(({ event_id }) => event_id <= (seen.at(-1) ?? 0)).map(({ event_id }) => event_id);
   assert.deepEqual(seen, before, "Events appeared in the log before others that had been read");

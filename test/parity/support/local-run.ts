@@ -46,7 +46,7 @@ export async function runLocally(scenario: Scenario, { folder, credentialsFile, 
     const request = { input, ...(target !== undefined && { target }) };
     const state = await runtime.run(playbook, request, new AbortController().signal);
     const result = await loadedResult(state, runtime.results);
-    // Executions that nobody waits for are part of the outcome: this waits for them.
+    // Executions whose result is not waited for are part of the outcome: this waits for them.
     await runtime.close();
     return outcomeOf([...logs.values()], result, shownSteps(state), scenario.order);
   } finally {

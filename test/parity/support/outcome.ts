@@ -22,7 +22,7 @@ export interface Outcome {
   events: string[][];
 }
 
-/** The state that a log tells of. */
+/** The state that follows from a log. */
 export function stateOf(log: readonly EventRecord[]): ExecutionState {
   const fold = createFold();
   for (const record of log) fold.take(record);

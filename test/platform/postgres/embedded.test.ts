@@ -55,7 +55,7 @@ async function postmasterPid(server: { data: string }): Promise<number> {
   return Number.parseInt(await readFile(join(server.data, "postmaster.pid"), "utf8"), 10);
 }
 
-/** Resolves when the process is gone. It is not ours: nothing tells of its end, and its parent may take a moment to see it. */
+/** Resolves when the process is gone. It is not a child of this process: no event reports its end, and its parent may take a moment to see it. */
 async function gone(pid: number): Promise<void> {
   while (isAlive(pid)) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -296,7 +296,7 @@ test("a password that was deleted is made again, without losing data", async () 
   const first = await start(folder);
   await query(first.url, "create table kept as select 1 as value");
   await rm(join(folder, "password"));
-  // While it runs, nobody can get in to change it.
+  // While it runs, no connection can get in to change it.
   await assert.rejects(start(folder), refused("its password is lost", "Stop that server"));
   await first.stop();
   const second = await start(folder);

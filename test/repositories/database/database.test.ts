@@ -166,7 +166,7 @@ test("a transaction whose session is ended between two statements sends none of 
         resolve();
       });
       ended = work;
-      // It may fail before anybody waits for it.
+      // It may fail before the test waits for it.
       work.catch(() => undefined);
     });
     await told;

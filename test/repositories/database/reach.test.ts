@@ -7,7 +7,7 @@ import { createTestDatabase } from "../../support/database/postgres.ts";
 import { startTcpProxy } from "../../support/servers/tcp-proxy.ts";
 import { open } from "../service-database.ts";
 
-/* Connections that die without a word: nothing is refused, nothing is closed, nothing comes. */
+/* Connections that die silently: nothing is refused, nothing is closed, nothing comes. */
 
 const direct: Awaited<ReturnType<typeof createTestDatabase>> = await createTestDatabase();
 const LIMIT_MS = 5_000;

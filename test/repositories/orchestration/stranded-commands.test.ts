@@ -96,7 +96,7 @@ for (const [worker, claimedSeconds, leaseSeconds, reason] of LOST) {
     const commandId = await setup.held(worker, { claimedSeconds, leaseSeconds });
     const lost = await findLost(database, POLICY, FIRST_HELD, 1_000);
     assert.equal(lost.find((row) => row.commandId === commandId)?.reason, reason);
-    // Each is told of by one of the two.
+    // Each is reported by one of the two.
     const isStranded = (await reasonOf(commandId)) !== undefined;
     assert.equal(isStranded, reason === undefined && (worker === "stale" || claimedSeconds < -1_800));
   });

@@ -251,7 +251,7 @@ test("a cookie that another page planted does not become the session; beside the
     [body.session_token],
   );
   assert.equal((await call(page, "GET", "/flow/catalog/resource/team/hello")).status, 200);
-  // A longer path is sent first; which of the two the visitor's is, nobody can tell.
+  // A longer path is sent first; which of the two is the visitor's cannot be known.
   await sibling.evaluate(`document.cookie = "session_token=${planted.session_token}; path=/flow"`);
   assert.equal((await call(page, "GET", "/flow/catalog/resource/team/hello")).status, 401);
 });

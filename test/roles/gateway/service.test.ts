@@ -26,7 +26,7 @@ before(async () => {
   await service.operator("POST", "/api/catalog/register", { content: HELLO });
 });
 
-/** Somebody of this name with this role, if any, and their session's token. */
+/** A user of this name with this role, if any, and their session's token. */
 async function someone(name: string, role?: string): Promise<string> {
   const { body } = await service.login({ sub: name, email: `${name}@example.com`, name });
   if (role !== undefined) await service.operator("PUT", `/api/auth/users/${name}@example.com/roles/${role}`);

@@ -16,7 +16,7 @@ async function call(user: TestUser | undefined, method: string, path: string, bo
   return { status: response.status, body: (await response.json()) as Body };
 }
 
-/** Somebody who has these permissions, by a role of their own; and the name of the role. */
+/** A user who has these permissions, by a role of their own; and the name of the role. */
 async function manager(...permissions: string[]): Promise<{ user: TestUser; role: string }> {
   const user = await addUser(api.database);
   const role = await allow(api.database, user, []);
@@ -174,7 +174,7 @@ test("a user cannot give access to paths that their own rows do not cover: by a 
     ["PUT", `/users/${other.userId}/roles/team-viewer`, undefined, 200],
     ["PUT", `/users/${other.userId}/roles/${teamRole}`, undefined, 200],
     ["PUT", `/users/${inTeam.userId}`, { email: "in-team@example.com" }, 200],
-    // Taking away gives nobody anything.
+    // Taking a role away gives no one a permission.
     ["PUT", `/users/${elsewhere.userId}`, { display_name: "Else" }, 200],
     ["PUT", `/users/${elsewhere.userId}`, { is_active: false }, 200],
     ["DELETE", `/users/${elsewhere.userId}/roles/${otherRole}`, undefined, 200],

@@ -3,7 +3,7 @@ import { before, test } from "node:test";
 import { type Body, openApi } from "../../support/service/api.ts";
 import { type Claimed, endOf, workWith } from "../../support/service/api-work.ts";
 
-// What an execution's detail tells of the way that it took and of what it waits for.
+// An execution's detail: the steps it went through, and what it waits for.
 
 const api = await openApi();
 const work = workWith(api);

@@ -5,7 +5,7 @@ import { type Body, openApi, posted, TOKENS } from "../../support/service/api.ts
 import { claimOf, ONE_STEP } from "../../support/service/api-work.ts";
 import { addUser, allow, type TestUser } from "../../support/service/users.ts";
 
-/* References that a playbook names itself: what a worker reads for an execution it reads in the name of whoever started it. */
+/* References that a playbook names itself: what a worker reads for an execution it reads in the name of the user who started it. */
 
 const api = await openApi();
 const { work, claimed, put, refOf } = storedResults(api);

@@ -225,7 +225,7 @@ test("what an execution calls takes what its user may, also where a worker start
   );
   // Grandchildren are the same user's.
   assert.equal((await child("other/a", String(allowed.body["execution_id"]))).status, 403);
-  // Nobody's execution calls what it wants.
+  // An execution that no user started may call anything.
   assert.equal((await child("other/a", await start("team/a"))).status, 200);
   await api.database.sql`update auth.users set is_active = false where user_id = ${user.userId}`;
   assert.equal((await child("team/b", id)).status, 403);

@@ -116,7 +116,7 @@ test("a fault of the server is 500 without its cause, which stands in the log un
       .find((text) => text.includes('"level":"error"'));
     assert.match(line ?? "", /catalog/);
     assert.ok(line?.includes(String(body["request_id"])));
-    // The text of a document may hold what must not be read by whoever reads logs.
+    // The text of a document may hold what readers of logs must not see.
     assert.ok(!broken.log().includes(SECRET_TEXT));
     const read = await answer(broken, "/api/catalog/resource/broken");
     assert.equal(read.response.status, 500);

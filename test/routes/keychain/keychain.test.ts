@@ -114,7 +114,7 @@ test("local and shared entries belong to executions, whose ids may be numbers, a
   assert.equal((await read("mine", "local"))["status"], "not_found");
   assert.equal((await read("ours", "shared"))["status"], "not_found");
   assert.equal((await work.post(path("mine"), body({ scope_type: "local", execution_id: id }))).status, 409);
-  // Its rows go without anybody's asking.
+  // Its rows are deleted by themselves.
   for (;;) {
     const left = await api.database.sql`select 1 from flow.keychain where execution_id = ${id}`;
     if (left.length === 0) break;

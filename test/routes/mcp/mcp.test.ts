@@ -204,7 +204,7 @@ test("a client is notified of a new agent", async () => {
     heard = resolve;
   });
   const client = await connectMcpClient(api.open, { onToolsChanged: () => heard?.() });
-  // Nobody is told when the client begins to listen, and what was registered before is no change to it.
+  // No event says when the client begins to listen, and what was registered before is no change to it.
   let isHeard = false;
   const hearing = changed.then(() => {
     isHeard = true;

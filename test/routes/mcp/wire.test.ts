@@ -247,7 +247,7 @@ test("a user is notified of changed tools when their roles change; an ended sess
   const reader = readEvents(await api.guarded.request("/mcp", { headers }));
   const heard = reader.next();
   await allow(api.database, user, [{ path: "other/a", can: ["execute"] }]);
-  // As the database tells of it.
+  // As the database reports it.
   api.service.sessionChanges.changed("all");
   assert.deepEqual((await heard)?.data, { jsonrpc: "2.0", method: "notifications/tools/list_changed" });
   assert.deepEqual(namesOf(await rpc(LIST, as(user), api.guarded)), ["other__a", "team__a"]);

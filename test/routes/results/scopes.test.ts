@@ -21,7 +21,7 @@ before(async () => {
   await work.register("child", CALLING);
 });
 
-/** Another server of the same database: it was told of nothing that this one stored. */
+/** Another server of the same database: it has received no notice of what this one stored. */
 function another(): Results {
   return createResults({
     database: api.database,

@@ -36,7 +36,7 @@ async function toldOf(last: string, work: () => Promise<unknown>): Promise<strin
   for await (const change of await changes.follow(ending.signal)) {
     if (change === "idle") continue;
     told.push(...(change === "all" ? ["all"] : change.tokens));
-    // The first is told of what was before.
+    // The first reports what was before.
     if (told.length === 1) void Promise.resolve(work());
     if (told.includes(last)) ending.abort();
   }

@@ -62,7 +62,7 @@ for (const [what, text] of Object.entries({
       const { playbook, diagnostics } = await documents.registered(content, "p@1");
       const expected = loadRegistered(content, "p@1");
       assert.deepEqual(asJson(playbook), asJson(expected.playbook));
-      // Of a playbook that can run, nobody asks.
+      // It is not called for a playbook that can run.
       if (expected.playbook === undefined) assert.deepEqual(plain(diagnostics), plain(expected.diagnostics));
     }
   });

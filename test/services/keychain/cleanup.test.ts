@@ -12,7 +12,7 @@ beforeEach(async () => {
 const DAY = 86_400;
 const set = (...about: Parameters<typeof entry>) => bench.keychain.set(entry(...about), token(), WORKER);
 
-/** Until the rows are gone: deletion at the end of an execution is nobody's answer. */
+/** Until the rows are gone: deletion at the end of an execution is part of no answer. */
 async function untilKeysAre(expected: readonly string[]): Promise<void> {
   while ((await bench.keys()).join() !== expected.join());
 }

@@ -290,7 +290,7 @@ test("a server that has lost the lease is not behind", async () => {
   assert.equal(await rows.count("batch"), 2);
 });
 
-/** Runs the loop of a retention; short pauses end at once. `paused` is told of each pause and stops the loop with `stop`. */
+/** Runs the loop of a retention; short pauses end at once. `paused` is called at each pause and stops the loop with `stop`. */
 async function loop(retention: Retention, paused: (milliseconds: number, stop: () => void) => void): Promise<void> {
   let resolve = () => {};
   const stopped = new Promise<void>((resolved) => {
@@ -357,7 +357,7 @@ test("a tree goes as a whole: what was called stays as long as its root", async 
 
 test("the events of an execution that is gone are not shown, although its month of the log is still there", async () => {
   const results = openResults();
-  // Reading events asks nobody else.
+  // Reading events makes no other call.
   const executions = createExecutions({
     programs: () => Promise.reject(new Error("nothing is rendered here")),
     database,

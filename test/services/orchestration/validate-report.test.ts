@@ -61,7 +61,7 @@ test("an event counts only with both the worker and the attempt of the claim", (
     0: "foreign",
     1: "foreign",
   });
-  // Whoever lost the command is told that, whoever it is.
+  // Every worker that lost the command gets this answer.
   assert.deepEqual(judge(begun, done("a", { worker: "w2", attempt: 2 })), { 0: "stale" });
 });
 

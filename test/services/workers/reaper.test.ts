@@ -6,7 +6,7 @@ import { createReaper, type Reaper, type Swept } from "../../../src/services/wor
 import { openServiceDatabase } from "../../repositories/service-database.ts";
 import { POLICY, type StoreSetup, storeSetup } from "../../support/database/store-setup.ts";
 
-// The reaper publishes; whoever hears it claims, or does not. It changes nothing itself.
+// The reaper publishes notices, and workers that receive them may claim. It changes nothing itself.
 
 let database: Database;
 let setup: StoreSetup;

@@ -72,7 +72,7 @@ function nothingIsOpen({ tables: { store } }: Simulation): void {
   }
 }
 
-/** Where no answer was lost and nobody was out of reach, every claim reached its worker: nothing is claimed again. */
+/** Where no answer was lost and no process was out of reach, every claim reached its worker: nothing is claimed again. */
 function nothingIsClaimedTwice({ tables: { store }, faults: { counts }, interfered }: Simulation): void {
   // A report that a cancellation overtook is refused, and with it what was claimed for its answer.
   if (interfered.size > 0) return;
@@ -131,7 +131,7 @@ async function sameInMemory({ tables: { store }, servers }: Simulation): Promise
   }
 }
 
-/** Each execution that nobody disturbed came to what it comes to in the local runtime. */
+/** Each undisturbed execution ends as it does in the local runtime. */
 async function asExpected(run: Simulation, states: ReadonlyMap<string, ExecutionState>): Promise<void> {
   const { playbook, tables, started, interfered } = run;
   const roots = [...tables.store.executions.values()].filter((row) => row.parentExecutionId === null);
@@ -149,7 +149,7 @@ async function asExpected(run: Simulation, states: ReadonlyMap<string, Execution
   }
 }
 
-/** 6: nothing waits in a server that is told to stop, and nobody waits for it. */
+/** 6: nothing waits in a server that is told to stop, and no caller waits for it. */
 async function serversAreIdle({ servers }: Simulation): Promise<void> {
   for (const server of servers) await server.stop();
 }

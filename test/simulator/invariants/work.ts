@@ -18,12 +18,12 @@ export function assertWork(run: Simulation): void {
 
 /** How long a command may wait for a worker that has room, and how long a worker that has just ended one counts as busy. */
 const PATIENCE_MS = 1_500;
-/** How often servers look for commands that they were not told of, and what this may take. */
+/** How often servers look for commands that they got no notice of, and how long this may take. */
 const POLL_MS = 6_000;
 
 /**
  * Where nothing broke, no command waits while a worker has room; where only notices were lost, it is found by polling. In the
- * end it would be found in any case, and nobody would notice.
+ * end it would be found in any case, and the delay would not be noticed.
  */
 function noTimeIsWasted({ tables: { store }, faults: { counts }, slots, interfered }: Simulation): void {
   // A worker learns of a cancellation with its next heartbeat.
@@ -91,7 +91,7 @@ function referencesOf(event: FlowEvent): ResultRef[] {
 function resultsAreReported(run: Simulation): void {
   const { interfered, ledger } = run;
   const { store, payloads } = run.tables;
-  // What a worker stored before it was lost for the last time, nobody reports.
+  // What a worker stored before it was lost for the last time is not reported.
   if (interfered.size > 0 || rootsWithLoss(run).size > 0 || payloads.size === 0) return;
   const reported = new Map<string, string>();
   const events: FlowEvent[] = [...records(store.events)].map(fromRecord);

@@ -10,7 +10,7 @@ export interface StoreRows {
   begin(start?: Partial<ExecutionStart>): ExecutionChange;
   /** What follows a change, with these events or one of no meaning. */
   follow(change: ExecutionChange, more?: Partial<ExecutionChange>, events?: readonly FlowEvent[]): ExecutionChange;
-  /** A command that nobody has claimed, or as `more` says. */
+  /** An unclaimed command, or as `more` says. */
   issue(change: ExecutionChange, more?: Partial<IssuedCommand>): IssuedCommand;
 }
 

@@ -10,7 +10,7 @@ export interface StoreSetup {
   command(more?: Partial<IssuedCommand>): Promise<{ commandId: string; change: ExecutionChange }>;
   /** One that a worker holds, claimed and with a lease as many seconds from now. */
   held(worker: string, at?: { claimedSeconds?: number; leaseSeconds?: number }): Promise<string>;
-  /** A worker's row, heard of as many seconds ago. */
+  /** A worker's row whose last heartbeat is as many seconds old. */
   worker(name: string, more?: { status?: string; silentSeconds?: number }): Promise<void>;
 }
 

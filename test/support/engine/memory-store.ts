@@ -41,7 +41,7 @@ export interface CommandRow extends IssuedCommand {
 export interface BatchRow extends BatchChange {
   accept: NonNullable<BatchChange["accept"]>;
   updatedAt: number;
-  /** Until when one that was taken over is nobody else's. */
+  /** Until when one that was taken over belongs to its new owner alone. */
   leaseUntil: number;
 }
 
@@ -61,10 +61,10 @@ export interface MemoryStore extends ExecutionStore {
 /** Thrown for an idempotency key that is taken, as a unique index does. */
 export class DuplicateKey extends Error {}
 
-/** Whether a command that somebody holds may be taken from its worker. */
+/** Whether a command that is held may be taken from its worker. */
 export type ClaimPolicy = (row: CommandRow) => boolean;
 
-/** How long a batch that was taken over is left to whoever took it. */
+/** How long a batch that was taken over is left to its new owner. */
 const TAKEOVER_MS = 60_000;
 
 /**
@@ -319,7 +319,7 @@ function begin(executionId: string, start: ExecutionStart | undefined): Executio
   return { ...about, status: "PENDING", progress: 0, lastEventId: 0, snapshot: null, endedAt: null };
 }
 
-/** A change that is none of the claim keeps its time and its lease; a cancellation knows nothing of later claims. */
+/** A change that is not a claim keeps its time and its lease; a cancellation knows nothing of later claims. */
 function writeCommand(store: MemoryStore, executionId: string, change: CommandChange, now: number): void {
   const row = store.commands.get(change.commandId);
   if (row === undefined || row.executionId !== executionId || !isOpen(row.status)) return;

@@ -4,7 +4,7 @@ import { type CommandRow, isHeld, type MemoryStore } from "./memory-store.ts";
 /** Times of the claim policy, in milliseconds. */
 export interface WorkerTimes {
   leaseMs: number;
-  /** A worker that was not heard of for so long is stale. */
+  /** A worker without a heartbeat for so long is stale. */
   staleMs: number;
   /** A claim that is older may be taken from a healthy worker too, once its lease is over. */
   hardTimeoutMs: number;
@@ -22,7 +22,7 @@ export interface FoundByHeartbeat {
 /** The table of workers in memory: registrations, heartbeats, and what follows from them for the commands that they hold. */
 export interface MemoryWorkers {
   register(name: string): void;
-  /** Undefined when nobody of that name is registered. */
+  /** Undefined if no worker of that name is registered. */
   heartbeat(name: string, running: readonly RunningEntry[]): FoundByHeartbeat | undefined;
   /** The claim policy (Worker protocol). */
   mayReclaim(row: CommandRow): boolean;

@@ -11,7 +11,7 @@ export interface GuiLogin {
   browser: TestBrowser;
   /** The gateway. */
   url: string;
-  /** A browser of its own, whom nobody has used yet; what its pages complain of is at {@link complaintsOf}. */
+  /** A fresh browser; what its pages complain of is at {@link complaintsOf}. */
   fresh(look?: Look): Promise<BrowserContext>;
   /** Opens an address of the page, logs this person in as they would, and waits until they are back there. */
   enter(context: BrowserContext, person: Person, path?: string): Promise<Page>;

@@ -114,7 +114,7 @@ export async function accessibility(page: Page, rules?: readonly string[]): Prom
 /** How everybody's page is looked at. */
 export const LOOKS: readonly Look[] = [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }];
 
-/** Nothing serious stands in anybody's way on a page as it stands, and nothing sticks out at its side. */
+/** The page as it stands has no serious accessibility violation, and nothing sticks out at its side. */
 export async function assertUsable(page: Page, rules?: readonly string[]): Promise<void> {
   assert.deepEqual(await accessibility(page, rules), []);
   const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");

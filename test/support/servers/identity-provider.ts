@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import Provider, { type KoaContextWithOIDC } from "oidc-provider";
 
-/** Somebody with an account at the provider. */
+/** A person with an account at the provider. */
 export interface Person {
   sub: string;
   email?: string;
@@ -12,14 +12,14 @@ export interface Person {
   verified?: boolean;
 }
 
-/** A real OpenID provider, at which anybody has an account. */
+/** A real OpenID provider, at which every address has an account. */
 export interface IdentityProvider {
   issuer: string;
   /** `FLOW_IDP_CONFIG` with it under the domain {@link DOMAIN}. */
   config: string;
-  /** Logs somebody in by the authorization code flow with PKCE, as a browser's application does; gives the ID token. */
+  /** Logs a person in by the authorization code flow with PKCE, as a browser's application does; gives the ID token. */
   idToken(person: Person): Promise<string>;
-  /** Who sits at the browser, that of {@link browse} or a real one; undefined: somebody who refuses to log in. */
+  /** Who sits at the browser, that of {@link browse} or a real one; undefined: a person who refuses to log in. */
   visitor: Person | undefined;
   /** What a browser does with the address of a login: follows it, with cookies, to the end. Gives the last page's text. */
   browse(address: string): Promise<string>;
@@ -103,7 +103,7 @@ function claimsOf({ sub, email, name, verified = true }: Person) {
   return { sub, ...(email !== undefined && { email, email_verified: verified }), ...(name !== undefined && { name }) };
 }
 
-/** Nobody is asked whether the application may know who they are. */
+/** No consent is asked for. */
 async function consent({ oidc }: KoaContextWithOIDC) {
   const { account, client, provider } = oidc;
   const grant = new provider.Grant({

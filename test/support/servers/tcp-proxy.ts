@@ -7,7 +7,7 @@ export interface TcpProxy {
   readonly port: number;
   /** Ends every connection, and each new one at once, until `mend`. */
   cut(): void;
-  /** Nothing gets through any more, and nobody is told: neither on the connections that there are nor on new ones, until `mend`. */
+  /** Nothing gets through any more, and no connection is closed: neither on the connections that there are nor on new ones, until `mend`. */
   swallow(): void;
   /** The same for the connections that there are alone: a firewall has forgotten them. */
   forget(): void;
@@ -38,7 +38,7 @@ export async function startTcpProxy(port: number): Promise<TcpProxy> {
       });
       socket.on("close", () => {
         sockets.delete(socket);
-        // Whoever leaves is missed by nobody either.
+        // The other side does not learn that one has left either.
         if (!forgotten.has(client)) other.destroy();
       });
     }

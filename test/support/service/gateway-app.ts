@@ -22,7 +22,7 @@ export interface PassedCall {
   body: string;
 }
 
-/** The gateway's public side with a server that is none. */
+/** The gateway's public side with a server that does not answer. */
 export interface TestGateway {
   app: ReturnType<typeof createGatewayApp>;
   passed: PassedCall[];

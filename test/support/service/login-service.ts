@@ -44,7 +44,7 @@ export interface Reply<T = Record<string, unknown>> {
   body: T;
 }
 
-/** What a login answers: the session, or why there is none. */
+/** What a login answers: the session, or the error. */
 export type LoginReply = Reply<{
   status?: string;
   session_token: string;

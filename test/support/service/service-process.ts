@@ -65,7 +65,7 @@ function launch(
     log += text;
   });
   let isAsked = false;
-  // Its last words, where nobody wanted it to end: the test sees no more than that nothing answers.
+  // Its last output, if it was not meant to end: the test sees no more than that nothing answers.
   started.on("exit", (code, signal) => {
     if (!isAsked) context.diagnostic(`process ${started.pid} ended (${signal ?? code}):\n${log.slice(-4_000)}`);
   });

@@ -13,7 +13,7 @@ export interface TestUser {
 
 /** What a user of a test is, where that matters. */
 export interface TestUserOptions {
-  /** Default: one that nobody else has. */
+  /** Default: a unique one. */
   email?: string;
   /** Names of roles; default: none. */
   roles?: readonly string[];

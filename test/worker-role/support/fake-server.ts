@@ -38,7 +38,7 @@ export interface FakeServer {
   calls: string[];
   /** Answers in place of the usual one, by path; undefined gives the usual one. */
   script: (request: RecordedRequest) => Scripted | undefined;
-  /** Commands for whoever claims next. */
+  /** Commands for the next claim. */
   offer(...commands: JsonObject[]): void;
   /** All events of a command, in order of arrival. */
   eventsOf(commandId: string): string[];
@@ -46,7 +46,7 @@ export interface FakeServer {
   untilEvent(type: string): Promise<JsonObject>;
   /** Resolves with what `look` gives as soon as that is something; looked at after every call. */
   until<T>(look: () => T | undefined | false): Promise<T>;
-  /** Stops whoever uses the server; called before it is closed, because who drains needs it. */
+  /** Stops the users of the server; called before it is closed, because a draining worker needs it. */
   users: (() => Promise<void>)[];
 }
 
