@@ -7,6 +7,7 @@ import { readPythonFile } from "../../platform/system/python-file.ts";
 import { type Ended, runProgram } from "../../platform/system/run-program.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { bubblewrapCommand, type SandboxPlan } from "./bubblewrap.ts";
+import { type ControlGroups, openControlGroups } from "./control-groups.ts";
 import { openEgressProxy } from "./egress-proxy.ts";
 import {
   noSandbox,
@@ -110,20 +111,39 @@ async function sandboxOf(
     hasProc: shape.hasProc,
     limits: options.limits,
   };
-  const wrap = (program: Program) => shape.command(plan, proxy === undefined ? program : forwarded(program, python!));
+  const groups = await workingGroups(options.limits);
+  const wrap = (program: Program) => {
+    const sandboxed = shape.command(plan, proxy === undefined ? program : forwarded(program, python!));
+    return groups === undefined ? sandboxed : groups.wrap(sandboxed);
+  };
   const network =
     proxy === undefined ? (options.network === "open" ? "open network" : "no network") : "guarded network";
   return {
     kind: shape.kind,
-    summary: `${shape.kind}, ${network}${shape.hasProc ? "" : ", no /proc"}`,
+    summary: [shape.kind, network, ...(shape.hasProc ? [] : ["no /proc"]), ...limitsText(groups)].join(", "),
     scratch: SCRATCH_FOLDER,
     workFolder: shared?.path ?? SCRATCH_FOLDER,
     wrap,
     async close() {
+      await groups?.close();
       await proxy?.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Control groups, if a program starts in one. */
+async function workingGroups(limits: SandboxLimits): Promise<ControlGroups | undefined> {
+  const groups = openControlGroups(limits);
+  if (groups === undefined || (await run(groups.wrap(PROBE))).code === PROBE_STATUS) return groups;
+  await groups.close();
+  return undefined;
+}
+
+/** What limits processes, where it is not what binds every other worker: limits of the user who runs it (`setrlimit`). */
+function limitsText(groups: ControlGroups | undefined): string[] {
+  if (groups !== undefined) return [groups.summary];
+  return process.getuid?.() === 0 ? ["any number of processes (the worker runs as root)"] : [];
 }
 
 /** The program behind the forwarder. Some clients read the proxy's variables in small letters, others in capitals. */
