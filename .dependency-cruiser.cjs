@@ -144,16 +144,18 @@ const ROOMS = {
   routes: {
     "*": "any",
     gateway: ["http", "system"],
-    access: ["http"],
+    // Answers that last: they are counted, and end with their callers.
+    streams: ["http"],
+    access: ["http", "streams"],
     catalog: ["http"],
     credentials: ["http"],
     doctor: ["http"],
-    executions: ["http"],
+    executions: ["http", "streams"],
     keychain: ["http"],
-    mcp: ["http"],
+    mcp: ["http", "streams"],
     results: ["http"],
     system: ["http"],
-    workers: ["http"],
+    workers: ["http", "streams"],
   },
   schema: { routes: ["api", "rules", "words"], documents: ["api", "words"], api: ["rules", "words"], rules: ["words"] },
   services: {

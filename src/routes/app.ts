@@ -53,11 +53,12 @@ import { errorAnswers, noSuchRoute } from "./http/errors.ts";
 import { loopbackOnly } from "./http/loopback-only.ts";
 import { BODY_BYTES_MAX } from "./http/read-body.ts";
 import { bodyLimit, type RouteEnvironment, requests } from "./http/request-context.ts";
-import { createStreamPlaces } from "./http/stream-places.ts";
+import { createWrongTokens } from "./http/wrong-tokens.ts";
 import { keychainRoutes } from "./keychain/keychain.ts";
 import { mcpLifecycleRoutes } from "./mcp/lifecycle.ts";
 import { mcpRoutes } from "./mcp/mcp.ts";
 import { resultRoutes } from "./results/results.ts";
+import { createStreamPlaces } from "./streams/places.ts";
 import { guiFiles } from "./system/gui.ts";
 import { healthRoutes } from "./system/health.ts";
 import { metricsRoutes } from "./system/metrics.ts";
@@ -147,7 +148,7 @@ export function createApp(deps: AppDeps) {
   if (deps.loopback) app.use(loopbackOnly(deps.publicAddress));
   if (deps.gui !== undefined) app.use(guiFiles(deps.gui));
   app.use(bodyLimit(bodyLimits(deps.limits)));
-  app.use(access(ROUTES, deps));
+  app.use(access(ROUTES, { ...deps, wrongTokens: createWrongTokens(deps.stopping) }));
   for (const group of Object.values(groupsOf(deps))) app.route("/", group);
   return app;
 }

@@ -3,13 +3,14 @@ import { Writable } from "node:stream";
 import { describeConfig, loadConfig } from "../../src/platform/config/config.ts";
 import { createLogger } from "../../src/platform/telemetry/logger.ts";
 import { checkGateway } from "../../src/roles/gateway/check-settings.ts";
+import { checkAccess } from "../../src/roles/server/server.ts";
 
 /** The values that an installation fills in. */
 const FILLED: Readonly<Record<string, string>> = {
   FLOW_DATABASE_URL: "postgres://flow:secret@postgres:5432/flow",
   BROKER_URL: "nats://flow:secret@nats:4222",
-  FLOW_SERVER_TOKEN: "operator",
-  FLOW_WORKER_TOKEN: "worker",
+  FLOW_SERVER_TOKEN: randomBytes(32).toString("hex"),
+  FLOW_WORKER_TOKEN: randomBytes(32).toString("hex"),
   FLOW_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString("base64")}`,
   FLOW_IDP_DOMAINS: "login.example.com",
   FLOW_IDP_AUDIENCE: "flow",
@@ -21,10 +22,11 @@ export function filledIn(name: string): string {
   return FILLED[name] ?? "filled";
 }
 
-/** Reads the settings of a container as the program does; as a gateway's it refuses those that it would not start with. */
+/** Reads the settings of a container as the program does; as a server's or a gateway's it refuses those that it would not start with. */
 export function readSettings(environment: Readonly<Record<string, string>>, role: string): void {
   const config = loadConfig(environment);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  if (role === "server") checkAccess(config, "0.0.0.0");
   if (role === "gateway") checkGateway(config, "0.0.0.0", createLogger("silent", silent));
 }
 

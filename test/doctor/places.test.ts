@@ -117,6 +117,6 @@ test("without a token the doctor listens on this machine alone", async () => {
 });
 
 test("beyond it, and wherever a token is set, callers must have one: the doctor's, else the operator's", async () => {
-  assert.equal(await started("0.0.0.0", { FLOW_DOCTOR_TOKEN: "d" }), 401);
+  assert.equal(await started("0.0.0.0", { FLOW_DOCTOR_TOKEN: "d".repeat(32) }), 401);
   assert.equal(await started("127.0.0.1", { FLOW_SERVER_TOKEN: "s" }), 401);
 });

@@ -8,6 +8,7 @@ import { createDoctorApp } from "../../routes/doctor/app.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ErrorBody } from "../../schema/words/wire.ts";
 import { listen } from "../http/listen.ts";
+import { shortTokens } from "../http/short-tokens.ts";
 import { type DoctorHome, openDoctor } from "./open-doctor.ts";
 
 /** What a doctor that listens needs. */
@@ -28,7 +29,7 @@ const SERVER_URL = "http://127.0.0.1:8082";
 /**
  * The role `doctor`: its tools over HTTP and MCP. It keeps no state, and starts without a server or a database, because these
  * are what it examines. Throws `FlowError` INVALID_SETTING for an address that is not available, or beyond loopback without a
- * token.
+ * token, or with one that is short.
  */
 export async function startDoctor(deps: DoctorRoleDeps): Promise<{ url: string }> {
   const { config, host, port, logger, lifecycle, folder, version } = deps;
@@ -41,6 +42,9 @@ export async function startDoctor(deps: DoctorRoleDeps): Promise<{ url: string }
     }
     logger.warn({}, `FLOW_AUTH_DISABLED=true: everyone who can reach ${host} may use the doctor`);
   }
+  const short = shortTokens({ [config.doctorToken === undefined ? "FLOW_SERVER_TOKEN" : "FLOW_DOCTOR_TOKEN"]: token });
+  if (short !== undefined && !loopback)
+    throw new FlowError("INVALID_SETTING", `Refused to listen on ${host}: ${short}`);
   const home = deps.server ?? { url: config.serverUrl ?? SERVER_URL, token: config.serverToken };
   const doctor = await openDoctor(config, home, folder);
   const stopping = new AbortController();

@@ -2,6 +2,7 @@ import type { Config } from "../../platform/config/config.ts";
 import { isLoopback } from "../../platform/http/loopback.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import { shortTokens } from "../http/short-tokens.ts";
 
 /**
  * Refuses settings that would leave a gateway open, and logs what does not work with the others. Throws `FlowError`
@@ -36,5 +37,8 @@ export function gatewayProblems(config: Config, host: string): string[] {
       "the server would accept any caller's claim about whose session it is, and playbooks' callbacks could be forged";
     problems.push(`A gateway beyond this machine needs FLOW_SERVER_TOKEN, the server's: without it ${why}`);
   }
+  const short = shortTokens({ FLOW_SERVER_TOKEN: serverToken });
+  // The token of callbacks is made of it, and with a server on loopback this gateway is the first that others reach.
+  if (isOpen && short !== undefined) problems.push(`Refused to listen beyond this machine: ${short}`);
   return problems;
 }

@@ -70,7 +70,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   // Every live stream listens to it. Node takes eleven for a leak.
   setMaxListeners(0, stopping.signal);
   const instruments = { logger, metrics: createGatewayMetrics(), newRequestId: createIds(Date.now) };
-  const { callbacks, callbackUrl } = await openCallbacks(deps, instruments);
+  const { callbacks, callbackUrl } = await openCallbacks(deps, { ...instruments, stopping: stopping.signal });
   const server = openServer(deps, serverUrl, stopping.signal);
   const sessions = openSessions(deps, {
     serverUrl,
@@ -123,7 +123,10 @@ interface Instruments {
   newRequestId(): string;
 }
 
-async function openCallbacks({ config, host, lifecycle }: GatewayDeps, instruments: Instruments) {
+async function openCallbacks(
+  { config, host, lifecycle }: GatewayDeps,
+  instruments: Instruments & { stopping: AbortSignal },
+) {
   const callbacks = createCallbacks();
   const app = createCallbackApp({ ...instruments, callbacks, token: callbackToken(config.serverToken) });
   const listener = await listen(

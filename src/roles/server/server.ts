@@ -23,6 +23,7 @@ import { createDocuments } from "../../services/catalog/documents.ts";
 import { lameDuckMs, openLameDuck } from "../http/lame-duck.ts";
 import { listen } from "../http/listen.ts";
 import { malformed } from "../http/malformed.ts";
+import { shortTokens } from "../http/short-tokens.ts";
 import { outageLog } from "../telemetry/outage-log.ts";
 import { awaitDatabase } from "./await-database.ts";
 import { registerGivenCredentials } from "./given-credentials.ts";
@@ -71,6 +72,8 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   const tokens = { server: config.serverToken, worker: config.workerToken };
   checkAccess(config, host);
   if (config.authDisabled) logger.warn({}, `FLOW_AUTH_DISABLED=true: everyone who can reach ${host} may do anything`);
+  const short = shortTokensOf(config);
+  if (short !== undefined) logger.warn({}, `${short}. Beyond this machine it would be refused`);
   // Before anything else: a missing key for an external database is reported at once.
   const keyFolder = config.databaseUrl === undefined ? resolve(deps.folder, config.home) : undefined;
   const keys = await openKeyRing({ ...config, keyFolder, log: (line) => logger.info({}, line) });
@@ -134,8 +137,8 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
 }
 
 /**
- * Everyone who can reach the port can run anything that playbooks can. So a server without tokens listens on loopback only. Throws `FlowError`
- * INVALID_SETTING.
+ * Everyone who can reach the port can run anything that playbooks can. So a server without tokens, or with one that is short, listens
+ * on loopback only. Throws `FlowError` INVALID_SETTING.
  */
 export function checkAccess(config: Config, host: string): void {
   const refuse = (why: string) => {
@@ -152,6 +155,12 @@ export function checkAccess(config: Config, host: string): void {
     const why = `Refused to listen on ${host} without tokens: everyone who can reach it could run anything`;
     refuse(`${why}. Set FLOW_SERVER_TOKEN, or FLOW_AUTH_DISABLED=true if no one else can reach it`);
   }
+  const short = shortTokensOf(config);
+  if (short !== undefined && !isLoopback(host)) refuse(`Refused to listen on ${host}: ${short}`);
+}
+
+function shortTokensOf({ serverToken, workerToken }: Config): string | undefined {
+  return shortTokens({ FLOW_SERVER_TOKEN: serverToken, FLOW_WORKER_TOKEN: workerToken });
 }
 
 /** The catalog. What the server registers itself, before `announce` is called, is only logged for debugging. */

@@ -5,7 +5,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Access, CallingUser } from "../../services/access/access.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
 import { serve } from "../http/serve.ts";
-import { eventStream } from "../http/sse.ts";
+import { eventStream } from "../streams/sse.ts";
 
 /** What a caller may ask about themselves (Gateway login and sessions). */
 export function authRoutes(

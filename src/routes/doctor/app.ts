@@ -12,6 +12,7 @@ import { loopbackOnly } from "../http/loopback-only.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
 import { bodyLimit, type RouteEnvironment, requests } from "../http/request-context.ts";
 import { readJson } from "../http/validate.ts";
+import { createWrongTokens } from "../http/wrong-tokens.ts";
 import { answerMcp } from "./mcp.ts";
 import { TOOLS } from "./tools.ts";
 
@@ -46,7 +47,7 @@ export function createDoctorApp(deps: DoctorAppDeps) {
   app.use(requests({ ...deps, metrics: { requestDone: () => undefined } }));
   if (deps.loopback) app.use(loopbackOnly());
   app.use(bodyLimit(() => BODY_BYTES_MAX));
-  app.use(tokenGuard(deps.token, HEALTH));
+  app.use(tokenGuard(deps, HEALTH));
   const signalOf = (c: Context) => AbortSignal.any([c.req.raw.signal, stopping]);
   for (const { name } of TOOLS) {
     app.post(invokePath(name), async (c) => {
@@ -90,13 +91,18 @@ function noSuchRoute(c: Context): never {
  * Lets callers with the token in, and everyone to `open`. Without a token there is no authentication: then the doctor listens
  * on loopback only. Reading is guarded too: a caller may name a server and a database that the doctor is to connect to.
  */
-function tokenGuard(token: Secret | undefined, open: string): MiddlewareHandler<RouteEnvironment> {
+function tokenGuard(
+  { token, stopping }: Pick<DoctorAppDeps, "token" | "stopping">,
+  open: string,
+): MiddlewareHandler<RouteEnvironment> {
+  const wrongTokens = createWrongTokens(stopping);
   const isExpected = token === undefined ? undefined : tokenMatcher(token);
   return async (c, next) => {
     const isOpen = c.req.method === "GET" && c.req.path === open;
     if (isExpected !== undefined && !isOpen) {
       const given = bearerOf(c.req.header("authorization"));
       if (given === undefined || !isExpected(given)) {
+        if (given !== undefined) await wrongTokens.hold(c);
         const hint =
           "send 'Authorization: Bearer <token>' with FLOW_DOCTOR_TOKEN, or FLOW_SERVER_TOKEN where that is not set";
         throw new FlowError("UNAUTHENTICATED", `The doctor does not know this caller; ${hint}`);

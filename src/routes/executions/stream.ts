@@ -3,8 +3,8 @@ import { STREAM_ROUTES } from "../../schema/routes/executions.ts";
 import type { Executions } from "../../services/executions/executions.ts";
 import { whileAllowed } from "../http/recheck-access.ts";
 import { serve } from "../http/serve.ts";
-import { eventStream, type StreamRoom } from "../http/sse.ts";
 import { check, pathId } from "../http/validate.ts";
+import { eventStream, type StreamRoom } from "../streams/sse.ts";
 
 /** Live events. A client that connects again with `Last-Event-ID` misses none. */
 export function streamRoutes(executions: Pick<Executions, "follow">, room: StreamRoom) {

@@ -7,7 +7,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { refuseMethod } from "../http/allowed-methods.ts";
 import { errorAnswers } from "../http/errors.ts";
 import { BODY_BYTES_MAX } from "../http/read-body.ts";
-import { bodyLimit, requests } from "../http/request-context.ts";
+import { bodyLimit, peerOf, requests } from "../http/request-context.ts";
 import { guiFiles } from "../system/gui.ts";
 import { type OriginRules, origins } from "./cors.ts";
 import { type LoginRouteDeps, loginRoutes } from "./login.ts";
@@ -45,9 +45,7 @@ export function createGatewayApp(deps: GatewayAppDeps) {
   });
   app.use(requests(deps));
   app.use(async (c, next) => {
-    const env = c.env as GatewayEnvironment["Bindings"] | undefined;
-    const remote = env?.incoming?.socket.remoteAddress;
-    const client = clientAddress(remote, c.req.header("x-forwarded-for"), deps.trustedProxies);
+    const client = clientAddress(peerOf(c), c.req.header("x-forwarded-for"), deps.trustedProxies);
     if (client !== undefined) c.set("client", client);
     // Public to everyone who looks at any answer.
     if (deps.proxy.bypass) c.header("x-flow-auth-bypass", "true");

@@ -11,6 +11,7 @@ import { errorAnswers } from "../http/errors.ts";
 import { BODY_BYTES_MAX } from "../http/read-body.ts";
 import { bodyLimit, type RouteEnvironment, requests } from "../http/request-context.ts";
 import { readJson } from "../http/validate.ts";
+import { createWrongTokens } from "../http/wrong-tokens.ts";
 
 /** What the gateway's internal side is made of. */
 export interface CallbackAppDeps {
@@ -20,6 +21,8 @@ export interface CallbackAppDeps {
   logger: Logger;
   metrics: Pick<GatewayMetrics, "requestDone" | "expose">;
   newRequestId(): string;
+  /** Aborted when the gateway stops. */
+  stopping: AbortSignal;
 }
 
 /**
@@ -30,6 +33,7 @@ export interface CallbackAppDeps {
 export function createCallbackApp({ callbacks, token, ...deps }: CallbackAppDeps) {
   const app = new Hono<RouteEnvironment>();
   const isInternal = tokenMatcher(token);
+  const wrongTokens = createWrongTokens(deps.stopping);
   app.onError(errorAnswers({ logger: deps.logger, unavailable: () => undefined }));
   app.notFound((c) => {
     refuseMethod(c, app.router);
@@ -40,6 +44,7 @@ export function createCallbackApp({ callbacks, token, ...deps }: CallbackAppDeps
   app.use("/api/*", async (c, next) => {
     const given = bearerOf(c.req.header("authorization"));
     if (given !== undefined && isInternal(given)) return await next();
+    if (given !== undefined) await wrongTokens.hold(c);
     const hint = "playbooks send it with 'auth: gateway_callback'";
     throw new FlowError("UNAUTHENTICATED", `A callback must bring the internal token; ${hint}`);
   });

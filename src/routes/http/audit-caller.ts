@@ -4,13 +4,11 @@ import { defined } from "../../schema/words/defined.ts";
 import type { CallingUser } from "../../services/access/access.ts";
 import type { Caller } from "../../services/access/audit.ts";
 import type { PresentClaim } from "../../services/workers/present-claims.ts";
-import type { RouteEnvironment } from "./request-context.ts";
+import { peerOf, type RouteEnvironment } from "./request-context.ts";
 
 /** The caller for the audit log: the rule of the route that admitted them, and their address. */
 export function callerOf(c: Context<RouteEnvironment>, { access }: Pick<RouteContract, "access">): Caller {
-  // A request without a socket, as in tests, has none.
-  const env = c.env as RouteEnvironment["Bindings"] | undefined;
-  const address = c.get("address") ?? env?.incoming?.socket.remoteAddress;
+  const address = c.get("address") ?? peerOf(c);
   const user = c.get("user");
   const claim = c.get("claim");
   return {

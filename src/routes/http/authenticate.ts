@@ -19,6 +19,7 @@ import { admitUser } from "./authorize-user.ts";
 import { createDecisions, type DecisionLog } from "./decisions.ts";
 import { parametersOf, type RouteEnvironment, routeOf } from "./request-context.ts";
 import { pathId } from "./validate.ts";
+import type { WrongTokens } from "./wrong-tokens.ts";
 
 /** Whose token is what. Without a server token there is no authentication: the server listens on loopback only, or was configured so. */
 export interface Tokens {
@@ -34,6 +35,7 @@ export interface AccessParts {
   audit: DecisionLog & Pick<Audit, "unauthenticated">;
   presentClaims: PresentClaims;
   pools: Pick<Pools, "ofToken">;
+  wrongTokens: WrongTokens;
 }
 
 /**
@@ -68,7 +70,7 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
       return;
     }
     if (RANK[role ?? "anonymous"] < RANK[least]) {
-      if (role === undefined) throw unauthenticated(c, definition, parts);
+      if (role === undefined) throw await unauthenticated(c, definition, parts);
       c.get("decisions").refused({ ...callEntry(c, definition), result: "deny" });
       throw forbidden(role, c.req.method, c.req.path);
     }
@@ -237,13 +239,14 @@ function noteUnknown(
   audit.unauthenticated(audited(caller, "authenticate", resource, { result: "deny", detail: { first: action } }));
 }
 
-function unauthenticated(
+async function unauthenticated(
   c: Context<RouteEnvironment>,
   definition: RouteContract | undefined,
   parts: AccessParts,
-): FlowError {
+): Promise<FlowError> {
   const given = c.req.header("authorization") !== undefined;
   noteUnknown(c, definition, parts, given ? "unknown token" : "no token");
+  if (given) await parts.wrongTokens.hold(c);
   const why = given ? "The token is not one that this server knows" : "The call has no token";
   return new FlowError("UNAUTHENTICATED", `${why}; send 'Authorization: Bearer <token>'`);
 }

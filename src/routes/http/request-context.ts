@@ -72,6 +72,12 @@ function handlerIndex(c: Context): number {
   return matchedRoutes(c).findIndex(({ method }) => method !== "ALL");
 }
 
+/** The address that the connection comes from; undefined for a request without a socket, as in tests. */
+export function peerOf(c: Context<RouteEnvironment>): string | undefined {
+  const env = c.env as RouteEnvironment["Bindings"] | undefined;
+  return env?.incoming?.socket.remoteAddress;
+}
+
 /** The outermost middleware: assigns the request id, and reports the request's end to log and metrics. */
 export function requests(deps: {
   newRequestId(): string;

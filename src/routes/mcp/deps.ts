@@ -4,8 +4,8 @@ import type { Executions } from "../../services/executions/executions.ts";
 import type { AgentCalls } from "../../services/mcp/tool-calls.ts";
 import type { AgentTools } from "../../services/mcp/tool-list.ts";
 import type { AgentChanges } from "../../services/mcp/tool-list-changes.ts";
-import type { StreamRoom } from "../http/sse.ts";
-import type { StreamPlaces } from "../http/stream-places.ts";
+import type { StreamPlaces } from "../streams/places.ts";
+import type { StreamRoom } from "../streams/sse.ts";
 
 /** What the MCP server is made of. */
 export interface McpParts {

@@ -8,7 +8,7 @@ import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
 import { whileAllowed } from "../http/recheck-access.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
-import { eventStream } from "../http/sse.ts";
+import { eventStream } from "../streams/sse.ts";
 import { agentCaller } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
 import { resumeCall, resumePoint } from "./resume.ts";

@@ -19,7 +19,7 @@ import { isStorable } from "../../schema/words/wire.ts";
 import type { AgentCaller } from "../../services/mcp/tool-calls.ts";
 import { listening } from "../http/client-signal.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
-import { inPlace } from "../http/sse.ts";
+import { inPlace } from "../streams/sse.ts";
 import { type CallRoom, callTool } from "./call.ts";
 import { agentCaller, callKey } from "./caller.ts";
 import type { McpParts } from "./deps.ts";

@@ -4,7 +4,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { AgentCaller, BegunCall } from "../../services/mcp/tool-calls.ts";
 import { type Recheck, whileAllowed } from "../http/recheck-access.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
-import { eventStream, type ServerSentEvent } from "../http/sse.ts";
+import { eventStream, type ServerSentEvent } from "../streams/sse.ts";
 import { callKey, shownNow } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
 import { createPace, progressNotice } from "./progress.ts";

@@ -9,8 +9,8 @@ import { provenInstance } from "../http/authenticate.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import { parseJson, readBody } from "../http/read-body.ts";
 import { serve } from "../http/serve.ts";
-import { eventStream, type StreamRoom } from "../http/sse.ts";
 import { pathId } from "../http/validate.ts";
+import { eventStream, type StreamRoom } from "../streams/sse.ts";
 import { commandAnswer } from "./claimed-command.ts";
 import { abilityOf, checkReportSecrets, readBatch, readEvent } from "./event-batch.ts";
 

@@ -189,10 +189,13 @@ for (const [what, environment, args, said] of [
   });
 }
 
+/** As long as one must be beyond loopback. */
+const OPERATOR = "operator-token-of-32-characters.";
+
 test("beyond loopback a server with a token listens, and answers only with it", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();
-  const folder = await folderWith(t, { "one.yaml": playbook("guarded/one"), token: "operator-token\n" });
-  const environment = { ...ownDatabase(databaseUrl), FLOW_SERVER_TOKEN: "operator-token" };
+  const folder = await folderWith(t, { "one.yaml": playbook("guarded/one"), token: `${OPERATOR}\n` });
+  const environment = { ...ownDatabase(databaseUrl), FLOW_SERVER_TOKEN: OPERATOR };
   const { url } = await startServe(t, folder, environment, ["--host", "0.0.0.0"]);
   const server = url.replace("0.0.0.0", "127.0.0.1");
   const settings = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings") };
@@ -202,7 +205,7 @@ test("beyond loopback a server with a token listens, and answers only with it", 
   const wrong = await flow(folder, ["catalog", "--server", server], { ...settings, FLOW_SERVER_TOKEN: "canary" });
   assert.match(wrong.stderr, /not one that this server knows/);
   assert.doesNotMatch(wrong.stderr, /canary/);
-  const allowed = { ...settings, FLOW_SERVER_TOKEN: "operator-token" };
+  const allowed = { ...settings, FLOW_SERVER_TOKEN: OPERATOR };
   assert.equal((await flow(folder, ["register", "one.yaml", "--server", server], allowed)).code, 0);
   // A context brings its token to its own address and to no other.
   await flow(folder, ["context", "add", "prod", "--server", server, "--token-file", "token"], settings);

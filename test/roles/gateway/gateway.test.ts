@@ -214,6 +214,12 @@ for (const [what, settings, host, says] of [
     "127.0.0.1",
     /needs FLOW_SERVER_TOKEN/,
   ],
+  [
+    "callbacks beyond this machine with a short token",
+    { FLOW_SERVER_TOKEN: "s".repeat(31), FLOW_GATEWAY_INTERNAL_HOST: "0.0.0.0" },
+    "127.0.0.1",
+    /FLOW_SERVER_TOKEN has fewer than 32 characters.*openssl rand -hex 32/,
+  ],
 ] as const) {
   test(`a gateway does not start with ${what}`, async (t) => {
     await assert.rejects(startTestGateway(t, settings, host), { code: "INVALID_SETTING", message: says });

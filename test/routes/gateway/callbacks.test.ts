@@ -15,6 +15,7 @@ const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
 function setup() {
   const callbacks = createCallbacks();
   const app = createCallbackApp({
+    stopping: new AbortController().signal,
     callbacks,
     token: createSecret(INTERNAL),
     logger: createLogger("silent", silent),

@@ -11,7 +11,7 @@ import { createLogger } from "../../../src/platform/telemetry/logger.ts";
 import { type RunningGateway, startGateway } from "../../../src/roles/gateway/gateway.ts";
 
 /** The operator's token of the server behind the gateway. */
-export const OPERATOR = "operator-token-canary";
+export const OPERATOR = "operator-token-canary-of-32-chars";
 /** What callbacks bring. */
 export const CALLBACK_TOKEN = callbackToken(createSecret(OPERATOR)).reveal();
 

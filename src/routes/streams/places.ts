@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { RouteEnvironment } from "./request-context.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
 
 /** How many event streams this server has open at a time. */
 export interface StreamLimits {

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { maskSealed } from "../../schema/words/sealed.ts";
-import { type Listening, listening } from "./client-signal.ts";
-import type { RouteEnvironment } from "./request-context.ts";
-import type { StreamPlaces } from "./stream-places.ts";
+import { type Listening, listening } from "../http/client-signal.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
+import type { StreamPlaces } from "./places.ts";
 
 /** One event of a stream (HTML standard). */
 export interface ServerSentEvent {

@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { mock, test } from "node:test";
 import { Hono } from "hono";
 import type { RouteEnvironment } from "../../../src/routes/http/request-context.ts";
-import { eventStream } from "../../../src/routes/http/sse.ts";
+import { eventStream } from "../../../src/routes/streams/sse.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 import { readEvents } from "../../support/servers/sse.ts";
 
