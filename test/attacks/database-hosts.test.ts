@@ -21,8 +21,9 @@ test("a worker of a service reaches a private database by a stored credential, n
   const { url } = await startServe(t, await folderWith(t, {}), environment, ["--role", "all"]);
   const call = (path: string, body?: unknown) =>
     answerOf(url, OPERATOR, body === undefined ? "GET" : "POST", path, body);
-  await call("/api/credentials", { name: "near", type: "sqldb", data });
-  await call("/api/credentials", { name: "shut", type: "sqldb", data: { ...data, allow_private: false } });
+  const meta = { playbooks: ["**"] };
+  await call("/api/credentials", { name: "near", type: "sqldb", data, meta });
+  await call("/api/credentials", { name: "shut", type: "sqldb", data: { ...data, allow_private: false }, meta });
   const outcome = async (name: string, task: Record<string, unknown>): Promise<string> => {
     const tool = JSON.stringify({ kind: "sqldb", query: "select 1 as n", ...task });
     const content = `apiVersion: flow/v2\nkind: Playbook\nmetadata: {name: ${name}, path: ${name}}\nworkflow:\n  - step: look\n    tool: ${tool}\n`;

@@ -6,13 +6,16 @@ import { parseAllDocuments } from "yaml";
 import { listGivenCredentials } from "../../src/adapters/given-credentials.ts";
 import { packagePath } from "../../src/platform/system/package-file.ts";
 import { readCredentialBody } from "../../src/schema/api/credentials.ts";
+import { credentialPlaybooks } from "../../src/schema/rules/credential-playbooks.ts";
 import { credentialProblems } from "../../src/schema/rules/credential-types.ts";
 
 /** What the examples would register. */
 async function registered(variables: Readonly<Record<string, string | undefined>>): Promise<string[]> {
   const given = await listGivenCredentials(undefined, variables);
   return given.map(({ place, body }) => {
-    const { name, type, data, schema } = readCredentialBody(body);
+    const { name, type, data, schema, meta } = readCredentialBody(body);
+    // In a new installation no playbook could use it otherwise.
+    assert.ok(credentialPlaybooks(meta ?? null, "restricted").patterns.length > 0, place);
     assert.deepEqual(credentialProblems(type, data, schema ?? {}), [], place);
     return `${name} ${type}`;
   });

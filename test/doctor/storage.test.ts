@@ -114,6 +114,28 @@ test("secrets whose key is missing are found, and the check is left out where th
   assert.equal(await diagnosed({}, "encryption_keys"), undefined);
 });
 
+test("credentials that every playbook may use are a notice, by the default of the service or by their list", async () => {
+  const { sql } = database;
+  await sql`delete from flow.credential`;
+  const found = async (credentialsDefault?: "open") =>
+    ((await diagnosed({ credentialsDefault }, "open_credentials")) ?? []).map(({ level, what, command }) => [
+      ...[level, what, command],
+    ]);
+  const insert = (id: number, name: string, meta: string | null) => sql`
+    insert into flow.credential (id, name, type, data_encrypted, meta) values (${id}, ${name}, 'custom', 'x', ${meta}::text::jsonb)`;
+  await insert(2, "unsaid", null);
+  await insert(3, "team", '{"playbooks": ["team/**"]}');
+  await insert(4, "none", '{"playbooks": []}');
+  assert.deepEqual(await found(), []);
+  const command = "flow credentials paths unsaid 'PATH/**'";
+  assert.deepEqual(await found("open"), [["notice", "Every playbook may use 1 credential: unsaid", command]]);
+  await insert(5, "all", '{"playbooks": ["x", "**"]}');
+  assert.deepEqual(await found(), [
+    ["notice", "Every playbook may use 1 credential: all", "flow credentials paths all 'PATH/**'"],
+  ]);
+  assert.equal((await found("open"))[0]?.[1], "Every playbook may use 2 credentials: all, unsaid");
+});
+
 test("a full disk of the embedded database is found; one on another machine is not looked at", async () => {
   const disk = (freeBytes: number) => () => Promise.resolve({ folder: "/data", freeBytes, totalBytes: 100e9 });
   const [found] = (await diagnosed({ disk: disk(500e6) }, "disk")) ?? [];

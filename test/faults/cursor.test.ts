@@ -58,7 +58,7 @@ async function setup(context: TestContext, settings: NodeJS.ProcessEnv, frame: s
   const { hostname, port, username, password, pathname } = new URL(stand.databaseUrl);
   const data = { host: hostname, port: Number(port), user: username, password, database: pathname.slice(1) };
   const file = join(stand.folder, "credentials.json");
-  await writeFile(file, JSON.stringify({ jobs_db: { type: "sqldb", data } }));
+  await writeFile(file, JSON.stringify({ jobs_db: { type: "sqldb", data, meta: { playbooks: ["**"] } } }));
   const { sql } = stand.database;
   await sql`create table jobs (id integer primary key, claimed_by text)`;
   await sql`create table gate (closed boolean)`;

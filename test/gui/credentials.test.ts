@@ -90,6 +90,7 @@ test("a new one has the fields of its type, is refused with what is missing, and
   assert.deepEqual(await accessibility(page), []);
   await page.getByLabel("Name", { exact: false }).first().fill("pg_new");
   await page.getByLabel("Tags").fill("a, b,");
+  await page.getByLabel("Playbooks").fill("etl/**, report,");
   for (const [field, text] of [
     ["host", "db"],
     ["port", "5432"],
@@ -115,6 +116,8 @@ test("a new one has the fields of its type, is refused with what is missing, and
     sslmode: "require",
   });
   assert.deepEqual(body["tags"], ["a", "b"]);
+  assert.deepEqual(body["playbooks"], ["etl/**", "report"]);
+  await page.getByText("etl/**, report").waitFor();
   assert.doesNotMatch(await page.content(), new RegExp(CANARY));
   assert.doesNotMatch(await page.evaluate<string>("JSON.stringify({ ...localStorage, ...sessionStorage })"), /canary/);
   assert.doesNotMatch(page.url(), /canary/);
@@ -146,6 +149,14 @@ test("a replacement replaces the data and keeps what is no secret", async () => 
   const { body } = await recordOf("tok_a");
   assert.deepEqual(body["data"], { token: "second" });
   assert.deepEqual([body["meta"], body["tags"]], [{ owner: "team a" }, ["eu", "prod"]]);
+  // Its owner has not said which playbooks may use it.
+  await page.getByText("No playbook may use it yet").waitFor();
+  await page.goto(`${serving.url}/credentials?name=tok_a&form=replace`);
+  await page.getByLabel("Playbooks").fill("team/**");
+  await page.locator("#data-token").fill("third");
+  await page.getByRole("button", { name: "Replace it" }).click();
+  await page.getByText("team/**", { exact: true }).first().waitFor();
+  assert.deepEqual((await recordOf("tok_a")).body["meta"], { owner: "team a", playbooks: ["team/**"] });
   await page.close();
 });
 

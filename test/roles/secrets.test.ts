@@ -64,6 +64,12 @@ test("credentials of the settings are registered at the start, used by the worke
     // Two are the service's own: with them the playbooks of logins answer to the gateway and reach their tables.
     ["from_file", "gateway_callback", "given", "pg_auth"],
   );
+  // Its owner has not said which playbooks may use it: nothing of it arrives, and the failure says what to do.
+  const unsaid = await run(first.url, "run", "use.yaml", "--set", `url=${first.url}`, "--json");
+  assert.equal(unsaid.code, 1);
+  assert.match(unsaid.stdout, /'given' is for no playbook yet.* flow credentials paths given use/);
+  const said = await run(first.url, "credentials", "paths", "given", "use");
+  assert.equal(said.stdout, "Playbooks that may use 'given': use\n");
   // It is the credential's token with which the task gets in.
   const done = await run(first.url, "run", "use.yaml", "--set", `url=${first.url}`, "--json");
   assert.equal(done.code, 0, done.stderr);
@@ -74,6 +80,7 @@ test("credentials of the settings are registered at the start, used by the worke
   first.process.kill("SIGTERM");
   const { stderr } = await first.ended;
   assert.ok(!stderr.includes("operator-token") && stderr.includes("those that were absent are registered"));
+  assert.match(stderr, /no playbook may use these credentials yet/);
   const second = await startServe(t, folder, environment);
   const shown = await run(second.url, "credentials", "get", "given", "--include-data", "--yes", "--json");
   assert.deepEqual((JSON.parse(shown.stdout) as { data: unknown }).data, { token: "changed" });

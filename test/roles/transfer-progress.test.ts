@@ -105,7 +105,7 @@ test("a service's log shows a transfer's progress while it runs", async (t) => {
     assert.ok(response.ok, `${path}: ${JSON.stringify(answer)}`);
     return answer;
   };
-  await post("/api/credentials", { name: "target_db", ...credential() });
+  await post("/api/credentials", { name: "target_db", ...credential(), meta: { playbooks: ["on_service"] } });
   await post("/api/catalog/register", { content: playbook(origin, "on_service") });
   const { execution_id: id } = await post("/api/execute", { path: "on_service" });
   const stream = readEvents(await fetch(`${url}/api/executions/${String(id)}/stream`));

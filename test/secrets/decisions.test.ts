@@ -108,7 +108,7 @@ async function setUp(t: TestContext, credential: Record<string, unknown>, docume
     const response = await fetch(`${url}${path}`, init);
     assert.ok(response.ok, await response.text());
   };
-  await post("/api/credentials", { name: "vault", ...vault });
+  await post("/api/credentials", { name: "vault", ...vault, meta: { playbooks: ["**"] } });
   for (const content of Object.values(documents)) await post("/api/catalog/register", { content });
   const get = async (path: string) => await (await fetch(`${url}${path}`)).text();
   const runtimes: Runtimes = {

@@ -52,7 +52,7 @@ async function setUp(t: TestContext) {
     await post(server, "/api/catalog/register", { content: text });
   }
   for (const [name, credential] of Object.entries(credentialsWith(canaries, database, echo.origin))) {
-    await post(server, "/api/credentials", { name, ...credential });
+    await post(server, "/api/credentials", { name, ...credential, meta: { playbooks: ["**"] } });
   }
   return { canaries, echo, receiver, database, stand: { server, folder, cli, get } };
 }

@@ -38,7 +38,7 @@ export function CredentialDetail({ name, isReplaced }: { name: string; isReplace
 }
 
 function Head({ record }: { record: Credential }): ReactNode {
-  const { name, type, description, tags, schema, meta } = record;
+  const { name, type, description, playbooks = [], tags, schema, meta } = record;
   return (
     <>
       <div className="row spread">
@@ -59,6 +59,16 @@ function Head({ record }: { record: Credential }): ReactNode {
           <dd>{type}</dd>
           <dt>Description</dt>
           <dd className="wrap">{description ?? <span className="quiet">none</span>}</dd>
+          <dt>Playbooks</dt>
+          <dd className="wrap">
+            {playbooks.length > 0 ? (
+              playbooks.join(", ")
+            ) : (
+              <strong>
+                No playbook may use it yet. Replace it with paths, or: flow credentials paths {name} 'PATH/**'
+              </strong>
+            )}
+          </dd>
           <dt>Tags</dt>
           <dd>{tags.length === 0 ? <span className="quiet">none</span> : tags.join(", ")}</dd>
           <dt>Made</dt>

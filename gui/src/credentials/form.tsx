@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useState } from "react";
+import { PLAYBOOKS_KEY } from "../../../src/schema/rules/credential-playbooks.ts";
 import { CREDENTIAL_TYPES, type CredentialType } from "../../../src/schema/rules/credential-types.ts";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { api } from "../api/client.ts";
@@ -21,6 +22,7 @@ export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNo
   );
   const [description, setDescription] = useState(replaced?.description ?? "");
   const [tags, setTags] = useState(replaced?.tags.join(", ") ?? "");
+  const [playbooks, setPlaybooks] = useState(listedIn(replaced).join(", "));
   const [fields, setFields] = useState<readonly DataField[]>(() => startFields(type, []));
   const [json, setJson] = useState<string>();
   const [problems, setProblems] = useState<readonly string[]>([]);
@@ -33,7 +35,7 @@ export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNo
       const found = [...(name.trim() === "" ? ["The name is missing"] : []), ...problemsOf(type, data)];
       setProblems(found);
       if (found.length > 0) return;
-      save.start({ name: name.trim(), type, description, tags, data });
+      save.start({ name: name.trim(), type, description, playbooks, tags, data });
     } catch (error) {
       setProblems([error instanceof Error ? error.message : String(error)]);
     }
@@ -43,7 +45,10 @@ export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNo
       <h1 className="wrap">{replaced === undefined ? "New credential" : `Replace ${replaced.name}`}</h1>
       <section className="panel stack">
         {replaced !== undefined && (
-          <p>What it holds is not shown. All of it is replaced by what you write here; its schema and meta stay.</p>
+          <p>
+            What it holds is not shown. All of it is replaced by what you write here; its schema and the rest of its
+            meta stay.
+          </p>
         )}
         {replaced === undefined && (
           <Line label="Name" value={name} onText={setName} hint="Tasks name it in their auth" isRequired />
@@ -56,20 +61,17 @@ export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNo
           }}
         />
         <Line label="Description" value={description} onText={setDescription} />
+        <Line
+          label="Playbooks"
+          value={playbooks}
+          onText={setPlaybooks}
+          hint="that may use it, as etl/**, separated by commas; ** is all. Without any, none may, unless the service is open"
+        />
         <Line label="Tags" value={tags} onText={setTags} hint="separated by commas" />
       </section>
       <DataFields fields={fields} onFields={setFields} json={json} onJson={setJson} />
       {(problems.length > 0 || save.error !== undefined) && (
-        <div role="alert" className="panel tone-bad">
-          <h2>It was not kept</h2>
-          <ul>
-            {(problems.length > 0 ? problems : messagesOf(save.error)).map((problem) => (
-              <li key={problem} className="wrap">
-                {problem}
-              </li>
-            ))}
-          </ul>
-        </div>
+        <Refusal problems={problems.length > 0 ? problems : messagesOf(save.error)} />
       )}
       <div className="row">
         <button type="submit" className="main" disabled={save.isPending}>
@@ -80,6 +82,21 @@ export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNo
         </Link>
       </div>
     </form>
+  );
+}
+
+function Refusal({ problems }: { problems: readonly string[] }): ReactNode {
+  return (
+    <div role="alert" className="panel tone-bad">
+      <h2>It was not kept</h2>
+      <ul>
+        {problems.map((problem) => (
+          <li key={problem} className="wrap">
+            {problem}
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
@@ -128,6 +145,7 @@ interface Written {
   name: string;
   type: CredentialType;
   description: string;
+  playbooks: string;
   tags: string;
   data: JsonObject;
 }
@@ -147,19 +165,37 @@ function useSave(replaced: Credential | undefined) {
   return { start: save.mutate, isPending: save.isPending, error: save.error ?? undefined };
 }
 
-async function saved({ name, type, description, tags, data }: Written, replaced: Credential | undefined) {
-  const words = tags.split(",").map((tag) => tag.trim());
+async function saved(written: Written, replaced: Credential | undefined) {
+  const { name, type, description, data } = written;
   const content = {
     type,
     data: data as never,
     description: description.trim() === "" ? null : description.trim(),
-    tags: words.filter((tag) => tag !== ""),
-    ...(replaced !== undefined && { schema: replaced.schema as never, meta: replaced.meta as never }),
+    tags: wordsOf(written.tags),
+    meta: metaOf(replaced, wordsOf(written.playbooks)) as never,
+    ...(replaced !== undefined && { schema: replaced.schema as never }),
   };
   if (replaced === undefined) await refuseKnown(name);
   return await (replaced === undefined
     ? api("POST /api/credentials", { body: { name, ...content } })
     : api("PUT /api/credentials/:identifier", { params: { identifier: name }, body: content }));
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(",").flatMap((word) => (word.trim() === "" ? [] : [word.trim()]));
+}
+
+/** The paths that its meta lists; those that only the service's default gives it are not its own. */
+function listedIn(replaced: Credential | undefined): string[] {
+  return Array.isArray(replaced?.meta?.[PLAYBOOKS_KEY]) ? (replaced.playbooks ?? []) : [];
+}
+
+/** The other keys stay as they are. Without a list from before, an empty field leaves it out, and the service's default holds. */
+function metaOf(replaced: Credential | undefined, playbooks: readonly string[]): JsonObject | null {
+  const before = (replaced?.meta ?? {}) as JsonObject;
+  const isListed = playbooks.length > 0 || Array.isArray(before[PLAYBOOKS_KEY]);
+  const meta: JsonObject = { ...before, ...(isListed && { [PLAYBOOKS_KEY]: [...playbooks] }) };
+  return Object.keys(meta).length === 0 ? null : meta;
 }
 
 /** The server would replace one with the same name, which is not wanted when creating one. */

@@ -67,6 +67,7 @@ function Table({ items }: { items: readonly Credential[] }): ReactNode {
           <tr>
             <th>Name</th>
             <th>Type</th>
+            <th>Playbooks</th>
             <th>Tags</th>
             <th>Changed</th>
             <th className="wide">Description</th>
@@ -81,6 +82,9 @@ function Table({ items }: { items: readonly Credential[] }): ReactNode {
                 </Link>
               </td>
               <td>{item.type}</td>
+              <td className="wrap">
+                {item.playbooks?.length === 0 ? <strong>none</strong> : item.playbooks?.join(", ")}
+              </td>
               <td className="wrap">{item.tags.join(", ")}</td>
               <td className="number">
                 <Ago at={item.updated_at} />

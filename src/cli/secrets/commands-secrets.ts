@@ -27,7 +27,7 @@ const credentialCommand = commandsOf(async () => (await import("./credentials.ts
 
 const CREDENTIALS: CliCommandSet = {
   name: "credentials",
-  summary: "List, show, set or delete the credentials of a server",
+  summary: "List, show, set or delete the credentials of a server, or say which playbooks may use them",
   default: "list",
   commands: [
     {
@@ -66,13 +66,36 @@ const CREDENTIALS: CliCommandSet = {
         },
         { name: "schema", value: "JSON|@FILE", summary: "Schema of the data, for set: {fields?, required?, types?}" },
         { name: "description", value: "TEXT", summary: "Description, for set" },
+        {
+          name: "paths",
+          value: "PATTERN",
+          many: true,
+          summary: "Playbooks that may use it, as 'etl/**', for set; may be repeated",
+        },
       ],
+    ),
+    credentialCommand(
+      "paths",
+      "Say which playbooks may use one; its data stay",
+      [
+        NAME,
+        {
+          name: "pattern",
+          summary: "Paths or patterns, as 'etl/**', in place of those from before",
+          optional: true,
+          many: true,
+        },
+      ],
+      [{ name: "none", summary: "No playbook may use it, for paths" }],
     ),
     credentialCommand("delete", "Delete one", [NAME]),
   ],
   details: `'set' replaces the whole credential. Data come from a file, a pipe, or field by field: KEY=VALUE is text, or what
 the type expects (port=5432 is a number); KEY=@FILE is the text of a file; KEY:=JSON is any JSON. Other users of the
 machine can see the command line, and the shell keeps it in its history: use a file or a pipe for secrets.
+
+A credential is for the playbooks that --paths names ('**': all of them). Without it no playbook may use the credential, but on
+a service whose FLOW_CREDENTIALS_DEFAULT is open.
 
 Only 'get --include-data' ever shows data. Data that violate the schema of the type, or their own, are refused with all
 problems at once.
@@ -82,8 +105,9 @@ Exit codes
 
 Examples
   flow credentials
-  flow credentials set pg_demo --type sqldb host=db port=5432 user=demo password=@password.txt database=demo
-  pass show pg_demo.json | flow credentials set pg_demo --file -
+  flow credentials set pg_demo --type sqldb --paths 'etl/**' host=db port=5432 user=demo password=@password.txt database=demo
+  pass show pg_demo.json | flow credentials set pg_demo --file - --paths 'etl/**'
+  flow credentials paths pg_demo 'etl/**' reports/daily
   flow credentials get pg_demo --include-data
   flow credentials delete pg_demo`,
 };

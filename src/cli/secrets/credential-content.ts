@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { readCredentialBody } from "../../schema/api/credentials.ts";
+import { PLAYBOOKS_KEY } from "../../schema/rules/credential-playbooks.ts";
 import { CREDENTIAL_TYPES, credentialProblems, fieldType } from "../../schema/rules/credential-types.ts";
 import { SecretSchema, secretRefused } from "../../schema/rules/secret-schema.ts";
 import { defined } from "../../schema/words/defined.ts";
@@ -27,6 +28,7 @@ export async function readCredentialContent(input: CliInput, name: string, field
   const schemaText = textOption(options, "schema");
   const description = textOption(options, "description");
   const tags = listOption(options, "tag");
+  const paths = listOption(options, "paths");
   if (type === undefined)
     throw new FlowError("USAGE", `Of which type is '${name}'? --type is one of ${CREDENTIAL_TYPES.join(", ")}`);
   const merged: JsonObject = {
@@ -36,12 +38,17 @@ export async function readCredentialContent(input: CliInput, name: string, field
     ...(schemaText !== undefined && { schema: await readSchema(schemaText, io) }),
     ...defined({ description }),
     ...(tags.length > 0 && { tags }),
+    ...(paths.length > 0 && { meta: { ...objectOf(own(content, "meta")), [PLAYBOOKS_KEY]: [...paths] } }),
   };
   merged["data"] = await withFields(merged, fields, io);
   const body = readCredentialBody(merged);
   const problems = credentialProblems(body.type, body.data, body.schema ?? {});
   if (problems.length > 0) throw secretRefused(problems);
   return body;
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
 }
 
 /** `KEY=VALUE`, `KEY=@FILE`, `KEY:=JSON`. A value is text unless the credential's type or schema says otherwise. */

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline/promises";
+import type { CredentialRecord } from "../../schema/api/credentials.ts";
 import { CREDENTIAL_ROUTES } from "../../schema/routes/credentials.ts";
 import type { CredentialType } from "../../schema/rules/credential-types.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -9,7 +10,7 @@ import { cleanText, jsonText, plural } from "../terminal/text.ts";
 import { readCredentialContent } from "./credential-content.ts";
 
 /** `flow credentials …`: the credentials of a server. Data are shown only on request, after a confirmation. */
-export const CREDENTIAL_ACTIONS = { list, get, set, delete: remove } satisfies Record<string, CliAction>;
+export const CREDENTIAL_ACTIONS = { list, get, set, paths, delete: remove } satisfies Record<string, CliAction>;
 
 async function list(input: CliInput): Promise<number> {
   const { options, io } = input;
@@ -21,10 +22,11 @@ async function list(input: CliInput): Promise<number> {
   if (options["json"] === true) return print(io, { items });
   writeTable(
     io.stdout,
-    ["NAME", "TYPE", "TAGS", "UPDATED", "DESCRIPTION"],
-    items.map(({ name, type, tags, updated_at, description }) => [
+    ["NAME", "TYPE", "PLAYBOOKS", "TAGS", "UPDATED", "DESCRIPTION"],
+    items.map(({ name, type, playbooks, tags, updated_at, description }) => [
       name,
       type,
+      playbooksText(playbooks, ","),
       tags.join(","),
       updated_at,
       description ?? "",
@@ -43,9 +45,10 @@ async function get(input: CliInput): Promise<number> {
   const query = { include_data: withData ? "true" : undefined } as const;
   const found = await server.call(CREDENTIAL_ROUTES.read, { params: { identifier: name }, query });
   if (options["json"] === true) return print(io, found);
-  const { data, tags, schema, meta, ...texts } = found;
+  const { data, playbooks, tags, schema, meta, ...texts } = found;
   const rows = Object.entries({
     ...texts,
+    playbooks: playbooksText(playbooks, ", "),
     tags: tags.join(","),
     schema: jsonOrNothing(schema),
     meta: jsonOrNothing(meta),
@@ -81,7 +84,39 @@ async function set(input: CliInput): Promise<number> {
   const record = await call(CREDENTIAL_ROUTES.save, { body });
   if (options["json"] === true) return print(io, record);
   io.stdout.write(`Credential '${cleanText(record.name)}' (${record.type}) is set at ${target.url}\n`);
+  tellPlaybooks(io, record);
   return EXIT.ok;
+}
+
+async function paths(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const [name = "", ...playbooks] = input.arguments;
+  if ((playbooks.length === 0) !== (options["none"] === true)) {
+    const hint = "give paths or patterns ('etl/**'; '**' is all), or --none";
+    throw new FlowError("USAGE", `Which playbooks may use '${cleanText(name)}'? After the name ${hint}`);
+  }
+  const { call } = await openServer(input);
+  const record = await call(CREDENTIAL_ROUTES.playbooks, { params: { identifier: name }, body: { playbooks } });
+  if (options["json"] === true) return print(io, record);
+  tellPlaybooks(io, record);
+  return EXIT.ok;
+}
+
+/** Empty for a server of an older version, which does not say it. */
+function playbooksText(playbooks: readonly string[] | undefined, between: string): string {
+  return playbooks?.length === 0 ? "none" : (playbooks ?? []).join(between);
+}
+
+/** Who may use it; without anyone, how to say it. */
+function tellPlaybooks(io: CliIo, { name, playbooks }: CredentialRecord): void {
+  if (playbooks === undefined) return;
+  const called = cleanText(name);
+  if (playbooks.length > 0) {
+    io.stdout.write(`Playbooks that may use '${called}': ${cleanText(playbooks.join(", "))}\n`);
+    return;
+  }
+  const remedy = `flow credentials paths ${called} 'PATH/**' (or --paths with 'set')`;
+  io.stderr.write(`No playbook may use '${called}' yet. Say which: ${remedy}\n`);
 }
 
 async function remove(input: CliInput): Promise<number> {

@@ -1,7 +1,8 @@
+import { CREDENTIAL_DEFAULTS } from "../../schema/rules/credential-playbooks.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { parseKeys } from "../crypto/parse-keys.ts";
 import { createSecret } from "../crypto/secret.ts";
-import { countSetting, secondsSetting, setting } from "../setting.ts";
+import { countSetting, oneOf, secondsSetting, setting } from "../setting.ts";
 
 /** Settings of encryption at rest, the audit log, and operators' statements. Times are milliseconds in the program. */
 export const SECRET_SETTINGS = {
@@ -22,6 +23,12 @@ export const SECRET_SETTINGS = {
     meaning: "File with the same, one key per line, instead of FLOW_ENCRYPTION_KEYS",
     default: "none",
     parse: (text) => text,
+  }),
+  credentialsDefault: setting({
+    name: "FLOW_CREDENTIALS_DEFAULT",
+    meaning: "Credentials that do not say which playbooks may use them are for all (open) or for none (restricted)",
+    default: "restricted; open in a database that had such credentials before this setting",
+    parse: (text) => (text === undefined ? undefined : oneOf("FLOW_CREDENTIALS_DEFAULT", text, CREDENTIAL_DEFAULTS)),
   }),
   auditDays: countSetting("FLOW_AUDIT_DAYS", "Days that rows of the audit log are kept", 365, 36_500),
   sqlExecuteMs: secondsSetting(

@@ -106,6 +106,25 @@ export async function replaceCredential(
   return written;
 }
 
+/** Writes these keys of a credential's `meta` and leaves the others; undefined if the name is unknown. */
+export async function replaceCredentialMeta(
+  { sql }: Database,
+  name: string,
+  meta: JsonObject,
+  entry: AuditEntry,
+): Promise<CredentialRow | undefined> {
+  const [written] = await sql<CredentialRow[]>`
+    with written as (
+      update flow.credential set
+        meta = coalesce(meta, '{}') || ${json(sql, meta)}, updated_at = greatest(now(), created_at)
+      where name = ${name}
+      returning *
+    ),
+    told as (${auditInsert(sql, [entry], sql`exists (select from written)`)})
+    select ${columns(sql)} from written`;
+  return written;
+}
+
 /** Deletes a credential; false if the name is unknown. */
 export async function deleteCredential({ sql }: Database, name: string, entry: AuditEntry): Promise<boolean> {
   const rows = await sql`

@@ -25,6 +25,19 @@ export const credential = flow.table(
   () => [check("credential_name_given", sql`name <> '' AND type <> ''`)],
 );
 
+/** Who may use a credential without a list of playbooks: one row, written with the table. */
+export const credentialPolicy = flow.table(
+  "credential_policy",
+  {
+    singleton: boolean("singleton").primaryKey().default(true),
+    byDefault: text("by_default").$type<"open" | "restricted">().notNull(),
+  },
+  () => [
+    check("credential_policy_singleton", sql`singleton`),
+    check("credential_policy_by_default", sql`by_default IN ('open', 'restricted')`),
+  ],
+);
+
 /** Cached tokens and secrets that expire. */
 export const keychain = flow.table(
   "keychain",

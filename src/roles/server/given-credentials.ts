@@ -19,7 +19,7 @@ type GivenSettings = Pick<Config, "credentialsFile" | "environment">;
  */
 export async function registerGivenCredentials(
   config: GivenSettings,
-  credentials: Pick<Credentials, "addAbsent">,
+  credentials: Pick<Credentials, "addAbsent" | "find">,
   logger: Logger,
 ): Promise<void> {
   const { contents, problems } = await readGivenCredentials(config);
@@ -31,6 +31,11 @@ export async function registerGivenCredentials(
   if (contents.length === 0) return;
   const kept = contents.length - registered.length;
   logger.info({ registered, kept }, "credentials of the settings: those that were absent are registered");
+  const found = await Promise.all(registered.map((name) => credentials.find(name)));
+  const unusable = found.filter(({ playbooks }) => playbooks.length === 0).map(({ name }) => name);
+  if (unusable.length === 0) return;
+  const remedy = 'add {"meta": {"playbooks": ["PATH/**"]}} to each, or run: flow credentials paths NAME PATTERN';
+  logger.warn({ credentials: unusable }, `no playbook may use these credentials yet: ${remedy}`);
 }
 
 /** The credentials of the settings, and what is wrong with those that cannot be one. Throws `FlowError` FILE_UNREADABLE. */

@@ -120,8 +120,7 @@ export async function startService(
     lifecycle,
   });
   const diagnose = createDiagnosis({
-    database,
-    keyIds: keys.ids,
+    ...{ database, keyIds: keys.ids, credentialsDefault: config.credentialsDefault },
     disk: async () => (config.databaseUrl === undefined ? await diskRoom(resolve(folder, config.home)) : undefined),
     ...(link !== undefined && { brokerIsUp: link.isUp }),
     limits: { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs: config.reaperHardTimeoutMs },

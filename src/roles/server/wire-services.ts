@@ -65,6 +65,7 @@ export type ServiceConfig = Pick<
   | "claimHardTimeoutMs"
   | "claimLeaseMs"
   | "commandLostLimit"
+  | "credentialsDefault"
   | "reaperHardTimeoutMs"
   | "reaperWorkerStaleMs"
   | "resultBytesMax"
@@ -263,7 +264,7 @@ function secretsOf(
   { database, keys, config }: ServiceDeps,
   audit: Audit,
 ): Pick<Service, "credentials" | "rotate" | "runSql"> {
-  const credentials = createCredentials({ database, keys, audit });
+  const credentials = createCredentials({ database, keys, audit, byDefault: config.credentialsDefault });
   return {
     credentials,
     rotate: rotateSecrets({ database, keys, audit }),

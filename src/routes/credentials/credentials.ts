@@ -52,6 +52,10 @@ export function credentialRoutes(credentials: Credentials) {
       const { record, created } = await credentials.save({ ...content, name }, callerOf(c, CREDENTIAL_ROUTES.replace));
       return json(recordOf(record), created ? 201 : 200);
     },
+    playbooks: async ({ body, params, json }, c) => {
+      const caller = callerOf(c, CREDENTIAL_ROUTES.playbooks);
+      return json(recordOf(await credentials.setPlaybooks(params.identifier, body.playbooks, caller)));
+    },
     remove: async ({ params, json }, c) => {
       const name = params.identifier;
       await credentials.remove(name, callerOf(c, CREDENTIAL_ROUTES.remove));
@@ -69,6 +73,7 @@ function recordOf(row: Awaited<ReturnType<Credentials["find"]>>): CredentialReco
     tags: row.tags,
     schema: row.schema,
     meta: row.meta,
+    playbooks: row.playbooks,
     created_at: row.createdAt.toISOString(),
     updated_at: row.updatedAt.toISOString(),
   };

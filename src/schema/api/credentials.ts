@@ -80,6 +80,17 @@ export function readCredentialBody(body: unknown): CredentialBody {
 /** Body of `PUT /api/credentials/{name}`. */
 export const ReplaceCredentialBody = v.object({ name: v.exactOptional(CredentialName), ...content });
 
+const PLAYBOOKS_MAX = 100;
+
+/** Body of `PUT /api/credentials/{name}/playbooks`. */
+export const CredentialPlaybooksBody = v.object({
+  playbooks: v.pipe(
+    v.array(v.pipe(storableText(1_000), v.minLength(1, "must not be empty"))),
+    v.maxLength(PLAYBOOKS_MAX),
+    v.description("Paths and patterns, as `etl/**`, in place of those from before. None: no playbook may use it."),
+  ),
+});
+
 /** A credential without its data. */
 export const CredentialRecord = v.object({
   id: IdText,
@@ -89,6 +100,12 @@ export const CredentialRecord = v.object({
   tags: v.array(v.string()),
   schema: v.nullable(v.record(v.string(), v.unknown())),
   meta: v.nullable(v.record(v.string(), v.unknown())),
+  playbooks: v.exactOptional(
+    v.pipe(
+      v.array(v.string()),
+      v.description("Paths and patterns of the playbooks that may use it: of `meta`, else by the service's default."),
+    ),
+  ),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
@@ -100,7 +117,7 @@ export const CredentialQuery = v.object({
     v.pipe(v.picklist(["true", "false"]), v.description("Adds the decrypted data; each time is audited.")),
   ),
   execution_id: v.exactOptional(
-    v.pipe(IdText, v.description("The execution that needs it: for credentials with `playbooks` in their `meta`.")),
+    v.pipe(IdText, v.description("The execution that needs it: credentials are for certain playbooks.")),
   ),
 });
 

@@ -1,6 +1,7 @@
 import {
   CredentialAnswer,
   CredentialBody,
+  CredentialPlaybooksBody,
   CredentialQuery,
   CredentialRecord,
   CredentialsAnswer,
@@ -123,6 +124,16 @@ export const CREDENTIAL_ROUTES = {
     creates: true,
     audit: { action: "credential.write", resource: "credential/:identifier" },
     refusals: [400, 413, 422],
+  }),
+  playbooks: contract({
+    method: "put",
+    path: "/api/credentials/:identifier/playbooks",
+    summary: "Says which playbooks may use a credential, by its name; its data stay as they are",
+    access: "operator",
+    body: CredentialPlaybooksBody,
+    answer: CredentialRecord,
+    audit: { action: "credential.paths", resource: "credential/:identifier" },
+    refusals: [404, 413, 422],
   }),
   remove: contract({
     method: "delete",

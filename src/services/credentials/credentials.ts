@@ -1,8 +1,6 @@
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
-import { findPath } from "../../repositories/access/access.ts";
 import {
   type CredentialKey,
-  type CredentialRow,
   deleteCredential,
   type EncryptedCredential,
   findCredential,
@@ -12,19 +10,27 @@ import {
   type NewCredential,
   readCredential,
   replaceCredential,
+  replaceCredentialMeta,
 } from "../../repositories/credentials/credentials.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
-import { matchesPattern } from "../../schema/rules/access-rules.ts";
+import { type CredentialDefault, PLAYBOOKS_KEY } from "../../schema/rules/credential-playbooks.ts";
 import { type CredentialType, credentialProblems } from "../../schema/rules/credential-types.ts";
 import { type SecretSchema, secretRefused } from "../../schema/rules/secret-schema.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { type JsonObject, own } from "../../schema/words/json.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import { type Audit, audited, type Caller, inAuditLog } from "../access/audit.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
+import {
+  type CredentialUse,
+  checkCredentialUse,
+  defaultOf,
+  type KnownCredential,
+  withPlaybooks,
+} from "./credential-paths.ts";
 import { listCredentialUsers } from "./usages.ts";
 
 /** A credential as it is to be kept. What is left out is empty: a replacement replaces. */
@@ -44,16 +50,18 @@ export interface Credentials {
    * Creates, or replaces by name. Throws `FlowError` INVALID_SECRET with every message when the data lack what the type needs,
    * or violate the schema: nothing is kept then.
    */
-  save(content: CredentialContent, caller: Caller): Promise<{ record: CredentialRow; created: boolean }>;
+  save(content: CredentialContent, caller: Caller): Promise<{ record: KnownCredential; created: boolean }>;
   /** By id or name, without data. Throws `FlowError` NOT_FOUND. */
-  find(identifier: string): Promise<CredentialRow>;
+  find(identifier: string): Promise<KnownCredential>;
   /**
    * By id or name, decrypted. Throws `FlowError` NOT_FOUND, ENCRYPTION, and what {@link checkCredentialUse} throws; each call is
    * in the audit log.
    */
-  read(identifier: string, caller: Caller, use?: CredentialUse): Promise<{ record: CredentialRow; data: JsonObject }>;
+  read(identifier: string, caller: Caller, use?: CredentialUse): Promise<{ record: KnownCredential; data: JsonObject }>;
   /** In the order of names, without data. `q` is a text in name, description or a tag. */
-  list(page: PageQuery & { type?: string; tag?: string; q?: string }): Promise<Listed<CredentialRow>>;
+  list(page: PageQuery & { type?: string; tag?: string; q?: string }): Promise<Listed<KnownCredential>>;
+  /** Says which playbooks may use it, in place of those from before; its data stay. Throws `FlowError` NOT_FOUND. */
+  setPlaybooks(name: string, playbooks: readonly string[], caller: Caller): Promise<KnownCredential>;
   /** What names it in the catalog. */
   users: ReturnType<typeof listCredentialUsers>;
   /** Throws `FlowError` NOT_FOUND. */
@@ -67,23 +75,35 @@ export interface CredentialsDeps {
   database: Database;
   keys: KeyRing;
   audit: Pick<Audit, "record">;
+  /** Instead of what the database says (FLOW_CREDENTIALS_DEFAULT). */
+  byDefault?: CredentialDefault | undefined;
 }
 
 /** The credentials of a database. */
-export function createCredentials(deps: CredentialsDeps): Credentials {
-  const { database } = deps;
+export function createCredentials(given: CredentialsDeps): Credentials {
+  const { database } = given;
+  const deps = { ...given, defaultNow: defaultOf(database, given.byDefault) };
   return {
     save: (content, caller) => save(deps, content, caller),
     async find(identifier) {
       const row = await findCredential(database, keyOf(identifier));
       if (row === undefined) throw unknownCredential(identifier);
-      return row;
+      return withPlaybooks(row, await deps.defaultNow());
     },
     read: (identifier, caller, use = {}) => read(deps, identifier, caller, use),
     async list({ cursor, ...rest }) {
       const after = cursor === undefined ? {} : { cursor: textCursor(cursor) };
       const page = await listCredentials(database, { ...rest, ...after });
-      return { items: page.items, nextCursor: page.next === undefined ? null : encodeCursor(page.next) };
+      const byDefault = await deps.defaultNow();
+      const items = page.items.map((row) => withPlaybooks(row, byDefault));
+      return { items, nextCursor: page.next === undefined ? null : encodeCursor(page.next) };
+    },
+    async setPlaybooks(name, playbooks, caller) {
+      const entry = audited(caller, "credential.paths", resourceOf(name), { detail: { playbooks: [...playbooks] } });
+      const meta = { [PLAYBOOKS_KEY]: [...playbooks] };
+      const row = isStorable(name) ? await replaceCredentialMeta(database, name, meta, entry) : undefined;
+      if (row === undefined) throw unknownCredential(name);
+      return withPlaybooks(row, await deps.defaultNow());
     },
     users: listCredentialUsers(database),
     async remove(name, caller) {
@@ -103,7 +123,9 @@ export function credentialBound(name: string, id: string): string {
 /** A credential that was deleted or made in between sends this round again; more than a few times is a fault. */
 const ROUNDS_MAX = 5;
 
-async function save(deps: CredentialsDeps, content: CredentialContent, caller: Caller) {
+type Deps = CredentialsDeps & { defaultNow: ReturnType<typeof defaultOf> };
+
+async function save(deps: Deps, content: CredentialContent, caller: Caller) {
   checkCredentialContent(content);
   const { database, keys } = deps;
   const { name } = content;
@@ -116,7 +138,7 @@ async function save(deps: CredentialsDeps, content: CredentialContent, caller: C
     const record = created
       ? await insertCredential(database, row, entry)
       : await replaceCredential(database, row, entry);
-    if (record !== undefined) return { record, created };
+    if (record !== undefined) return { record: withPlaybooks(record, await deps.defaultNow()), created };
   }
   throw new FlowError("UNAVAILABLE", `The credential '${name}' is being changed by others all the time. Try again`);
 }
@@ -129,12 +151,8 @@ async function addAbsent({ database, keys }: CredentialsDeps, content: Credentia
   return (await insertCredential(database, row, entry)) !== undefined;
 }
 
-async function read(
-  { database, keys, audit }: CredentialsDeps,
-  identifier: string,
-  caller: Caller,
-  use: CredentialUse,
-) {
+async function read(deps: Deps, identifier: string, caller: Caller, use: CredentialUse) {
+  const { database, keys, audit } = deps;
   const row = await readCredential(database, keyOf(identifier));
   // The audit log is searched by a credential's name.
   const resource = resourceOf(row?.name ?? identifier);
@@ -146,9 +164,10 @@ async function read(
     await tell("error", { reason: "not found" });
     throw unknownCredential(identifier);
   }
-  const { dataEncrypted, ...record } = row;
+  const { dataEncrypted, ...record } = withPlaybooks(row, await deps.defaultNow());
   try {
-    await checkCredentialUse(database, row, use, caller.actorKind === "worker");
+    const rule = { isWorker: caller.actorKind === "worker", byDefault: await deps.defaultNow() };
+    await checkCredentialUse(database, row, use, rule);
   } catch (error) {
     await tell("deny", { reason: "other playbooks", execution_id: use.executionId ?? null });
     throw inAuditLog(error);
@@ -217,35 +236,4 @@ function resourceOf(identifier: string): string {
 
 function unknownCredential(identifier: string): FlowError {
   return new FlowError("NOT_FOUND", `There is no credential '${identifier}'`);
-}
-
-/** What a credential is asked for. */
-export interface CredentialUse {
-  /** The execution whose task needs it. */
-  executionId?: string;
-}
-
-/**
- * Throws `FlowError` FORBIDDEN if a credential is limited to certain playbooks and the execution runs another. `playbooks` in
- * its `meta` lists their paths as patterns, so that the service's own accounts are not available to every author of a playbook.
- * A worker names the execution it asks for; an operator need not.
- */
-export async function checkCredentialUse(
-  database: Database,
-  { name, meta }: { name: string; meta: JsonObject | null },
-  { executionId }: CredentialUse,
-  isWorker: boolean,
-): Promise<void> {
-  const patterns = meta === null ? undefined : own(meta, "playbooks");
-  if (patterns === undefined || patterns === null || (executionId === undefined && !isWorker)) return;
-  const path = executionId === undefined ? undefined : await findPath(database, { executionId });
-  // A malformed list allows no playbook, rather than every one.
-  const allowed = Array.isArray(patterns) ? patterns.filter((pattern) => typeof pattern === "string") : [];
-  if (path !== undefined && allowed.some((pattern) => matchesPattern(pattern, path))) return;
-  const who = path === undefined ? "a request without one of their executions" : `playbook '${path}'`;
-  throw new FlowError(
-    "FORBIDDEN",
-    `The credential '${name}' is for the playbooks ${allowed.join(", ")} and not for ${who}`,
-    { detail: { path: path ?? null } },
-  );
 }

@@ -1,9 +1,10 @@
-import { countUnknownKeys } from "../../repositories/credentials/rotation.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { unreachable } from "../../repositories/database/error-codes.ts";
 import { type Reading, readOnly } from "../../repositories/doctor/read-snapshot.ts";
 import type { Diagnosis } from "../../schema/api/doctor.ts";
+import type { CredentialDefault } from "../../schema/rules/credential-playbooks.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { checkKeys, checkOpenCredentials } from "./credentials.ts";
 import { type CheckResult, counted, finding, shellWord } from "./finding.ts";
 import { DOCTOR_LIMITS, type DoctorLimits } from "./limits.ts";
 import { checkProjection } from "./projection.ts";
@@ -28,6 +29,8 @@ export interface DiagnoseDeps {
   disk?: () => Promise<{ folder: string; freeBytes: number; totalBytes: number } | undefined>;
   /** Whether the broker is connected; undefined without a broker. */
   brokerIsUp?: () => boolean;
+  /** What a server was told to do with credentials that do not say which playbooks may use them; default what the database says. */
+  credentialsDefault?: CredentialDefault | undefined;
   /** Instead of {@link DOCTOR_LIMITS}. */
   limits?: Partial<DoctorLimits>;
 }
@@ -90,7 +93,10 @@ export function createDiagnosis(deps: DiagnoseDeps): (limits?: Partial<DoctorLim
     for (const [name, check] of Object.entries({ ...WORK_CHECKS, ...STORAGE_CHECKS })) {
       await add(name, () => readOnly(database, limits.statementMs, (reading) => check(reading, limits)));
     }
-    await add("encryption_keys", () => checkKeys(deps));
+    await add("encryption_keys", () => checkKeys(database, deps.keyIds));
+    await add("open_credentials", () =>
+      readOnly(database, limits.statementMs, (reading) => checkOpenCredentials(reading, deps.credentialsDefault)),
+    );
     await add("disk", () => checkDisk(deps));
     await add("broker", () => checkBroker(deps));
     return complete(diagnosis);
@@ -117,24 +123,6 @@ function complete(diagnosis: Diagnosis): Diagnosis {
     todo: "See in `skipped` why: a role that may not read, or a database that does not answer in time.",
   });
   return { ...diagnosis, findings: [...diagnosis.findings, missed] };
-}
-
-async function checkKeys({ database, keyIds }: DiagnoseDeps): Promise<CheckResult | undefined> {
-  if (keyIds === undefined) return undefined;
-  const unknown = await countUnknownKeys(database, keyIds);
-  return {
-    findings: unknown.map(({ keyId, count }) =>
-      finding({
-        check: "encryption_keys",
-        what: `${counted(count, "secret")} ${count === 1 ? "is" : "are"} encrypted with the key '${keyId}', which is not among those in use`,
-        since: null,
-        why: "Whatever needs these credentials and tokens fails.",
-        todo: "Add the key to FLOW_ENCRYPTION_KEYS behind the current one, or store the credentials again.",
-        command: "flow credentials list",
-        count,
-      }),
-    ),
-  };
 }
 
 async function checkDisk({ disk }: DiagnoseDeps): Promise<CheckResult | undefined> {

@@ -42,7 +42,7 @@ test("set takes fields of the command line as the type wants them, of files as t
     options: { a: [1] },
   });
   const list = await run("list", "--tag", "a");
-  assert.match(list.stdout, /^NAME +TYPE +TAGS +UPDATED +DESCRIPTION\npg +sqldb +a,b +\d{4}-/);
+  assert.match(list.stdout, /^NAME +TYPE +PLAYBOOKS +TAGS +UPDATED +DESCRIPTION\npg +sqldb +none +a,b +\d{4}-/);
 });
 
 test("set takes a file, options and fields win over it; a pipe is a file, too", async (t) => {
@@ -80,6 +80,35 @@ test("set takes a file, options and fields win over it; a pipe is a file, too", 
   const ended = await new Promise((resolve) => piped.on("close", resolve));
   assert.equal(ended, 0);
   assert.deepEqual(await dataOf("piped"), file.data);
+});
+
+test("--paths and 'paths' say which playbooks may use a credential; without them, the command says what to do", async (t) => {
+  const { run } = await setup(t, {
+    "c.json": JSON.stringify({ type: "bearer", data: { token: CANARY }, meta: { owner: "o" } }),
+  });
+  const unsaid = await run("set", "closed", "--file", "c.json");
+  assert.equal(unsaid.code, 0);
+  assert.match(
+    unsaid.stderr,
+    /No playbook may use 'closed' yet\. Say which: flow credentials paths closed 'PATH\/\*\*' \(or --paths/,
+  );
+  const said = await run("set", "team", "--file", "c.json", "--paths", "team/**", "--paths", "b");
+  assert.match(said.stdout, /Playbooks that may use 'team': team\/\*\*, b\n$/);
+  assert.equal((await run("paths", "team", "other/**")).stdout, "Playbooks that may use 'team': other/**\n");
+  const { meta, playbooks } = JSON.parse((await run("get", "team", "--json")).stdout) as Record<string, unknown>;
+  assert.deepEqual([meta, playbooks], [{ owner: "o", playbooks: ["other/**"] }, ["other/**"]]);
+  assert.match((await run("list")).stdout, /^closed +bearer +none /m);
+  assert.match((await run("paths", "team", "--none")).stderr, /No playbook may use 'team' yet/);
+  for (const [words, message] of [
+    [["team"], /Which playbooks may use 'team'\? After the name give paths or patterns/],
+    [["team", "a", "--none"], /give paths or patterns .* or --none/],
+    [["unknown", "a"], /no credential 'unknown'/],
+    [["team", ""], /is empty: is a variable not set/],
+  ] as const) {
+    const { code, stderr } = await run("paths", ...words);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, message);
+  }
 });
 
 test("data that violate a schema are refused with all problems before any call, with exit code 2 and without values", async (t) => {

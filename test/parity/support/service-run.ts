@@ -34,6 +34,8 @@ export async function startParityService(
     // Its code runs in a sandbox, that of a local run does not.
     FLOW_TASK_READABLE: packagePath("playbooks"),
     FLOW_CREDENTIALS_FILE: credentialsFile,
+    // As in a local run, which gives its credentials to the playbook that it runs.
+    FLOW_CREDENTIALS_DEFAULT: "open",
     FLOW_TEMPLATE_ENV: Object.keys(env).join(","),
   };
   const { url } = await startServe(context, folder, environment, ["--role", "all"]);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { packagePath } from "../../../src/platform/system/package-file.ts";
+import { readCredentialDefault } from "../../../src/repositories/credentials/credential-policy.ts";
 import { migrate } from "../../../src/repositories/database/migrate.ts";
 import { loadCommandBodies } from "../../../src/repositories/orchestration/claimable-commands.ts";
 import { loadEvents } from "../../../src/repositories/orchestration/load-execution.ts";
@@ -53,6 +54,26 @@ test("0001 keeps executions, events and commands that were written before it", a
   const [execution] = await database.sql`select result, deadline_at from flow.execution`;
   assert.deepEqual([execution?.["result"], execution?.["deadline_at"]], [{ n: 1 }, null]);
 });
+
+for (const [what, metas, byDefault] of [
+  ["no credential", [], "restricted"],
+  ["those of the service alone", ['{"playbooks": ["api_integration/**"]}'], "restricted"],
+  ["one without a list", ['{"playbooks": ["a/**"]}', '{"owner": "ops"}'], "open"],
+  ["one without meta", [null], "open"],
+  ["a list that is null", ['{"playbooks": null}'], "open"],
+] as const) {
+  test(`0010 goes on as before with credentials for every playbook, and closes where they are not: ${what}`, async (context) => {
+    const before = [...UP_TO_LANES, "0007_audit_chain", "0008_worker_pools", "0009_command_groups"];
+    const database = await openEmptyDatabase();
+    await migrate(database, await folderWith(context, ...before));
+    for (const [at, meta] of metas.entries()) {
+      await database.sql`insert into flow.credential (id, name, type, data_encrypted, meta)
+        values (${at + 1}, ${`c${at}`}, 'custom', 'x', ${meta}::text::jsonb)`;
+    }
+    await migrate(database, await folderWith(context, ...before, "0010_credential_policy"));
+    assert.equal(await readCredentialDefault(database.sql), byDefault);
+  });
+}
 
 test("0007 keeps rows of the audit log, which are before the chains, and users with and without an identity", async (context) => {
   const database = await openEmptyDatabase();

@@ -85,6 +85,13 @@ table credential
   credential_pkey PRIMARY KEY (id)
   credential_name UNIQUE (name)
 
+table credential_policy
+  singleton boolean not null default true
+  by_default text not null
+  credential_policy_by_default CHECK ((by_default = ANY (ARRAY['open'::text, 'restricted'::text])))
+  credential_policy_singleton CHECK (singleton)
+  credential_policy_pkey PRIMARY KEY (singleton)
+
 table event partition by RANGE (event_id)
   event_id bigint not null
   execution_id bigint not null

@@ -27,6 +27,8 @@ async function claimed(): Promise<Record<string, string>> {
   return await claimOf(api, await work.execute("reads/credentials"));
 }
 
+/** Every playbook may use it. */
+const EVERY = { playbooks: ["**"] };
 const save = (body: unknown, token: keyof typeof TOKENS = "operator") => call("/api/credentials", posted(body), token);
 const replace = (name: string, body: unknown) =>
   call(`/api/credentials/${encodeURIComponent(name)}`, { ...posted(body), method: "PUT" });
@@ -53,6 +55,7 @@ test("a credential is created with 201 and replaced with 200; the answer is its 
     tags: ["demo"],
     schema: { required: ["host"] },
     meta: { owner: "a" },
+    playbooks: [],
   });
   const again = await save({ name: "pg_demo", type: "sqldb", data: SQLDB });
   assert.equal(again.status, 200);
@@ -65,6 +68,7 @@ test("a credential is created with 201 and replaced with 200; the answer is its 
     tags: [],
     schema: null,
     meta: null,
+    playbooks: [],
     created_at,
   });
   assert.ok(String(later) >= String(updated_at));
@@ -80,7 +84,7 @@ test("PUT creates and replaces by the name in the address; another name in the b
 });
 
 test("one credential is read by name or id; its data only on request, and without caching", async () => {
-  const { body: record } = await save({ name: "read me", type: "sqldb", data: SQLDB });
+  const { body: record } = await save({ name: "read me", type: "sqldb", data: SQLDB, meta: EVERY });
   const byId = `/api/credentials/${String(record["id"])}`;
   for (const path of ["/api/credentials/read%20me", byId, `${byId}?include_data=false`]) {
     assert.deepEqual((await call(path)).body, record);
@@ -191,7 +195,7 @@ test("a credential is deleted by its name; an unknown one is 404", async () => {
 });
 
 test("allowed and refused calls are recorded in the audit log, with the rule, the address and the request", async () => {
-  await save({ name: "watched", type: "bearer", data: { token: CANARY } });
+  await save({ name: "watched", type: "bearer", data: { token: CANARY }, meta: EVERY });
   const { headers } = await call("/api/credentials/watched?include_data=true", { headers: await claimed() }, "worker");
   await call("/api/credentials/watched", { method: "DELETE" }, "worker");
   await save({ name: "watched", type: "custom", data: {} }, "worker");

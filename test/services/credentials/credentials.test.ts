@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import type { Database } from "../../../src/repositories/database/database.ts";
+import type { CredentialDefault } from "../../../src/schema/rules/credential-playbooks.ts";
 import type { FlowError } from "../../../src/schema/words/errors.ts";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { type Caller, createAudit } from "../../../src/services/access/audit.ts";
@@ -16,9 +17,9 @@ before(async () => {
 const OPERATOR: Caller = { actorKind: "operator", rule: "access:operator", requestId: "7", address: "10.0.0.1" };
 const WORKER: Caller = { actorKind: "worker", rule: "access:worker", requestId: "8", address: "10.0.0.2" };
 
-function setup(keys = keyRing()) {
+function setup(keys = keyRing(), byDefault: CredentialDefault = "open") {
   const audit = createAudit({ database, days: 1, onLost: assert.fail });
-  return createCredentials({ database, keys, audit });
+  return createCredentials({ database, keys, audit, byDefault });
 }
 
 const basic = (name: string, password = "canary-password") => ({
@@ -187,8 +188,8 @@ test("no odd name is a fault", async () => {
 });
 
 /** A credential with this meta, and how it is read for an execution. */
-async function restricted(name: string, meta: JsonObject | null) {
-  const credentials = setup();
+async function restricted(name: string, meta: JsonObject | null, byDefault?: CredentialDefault) {
+  const credentials = setup(keyRing(), byDefault);
   await credentials.save({ name, type: "bearer", data: { token: "canary" }, meta }, OPERATOR);
   const read = (caller: Caller, executionId?: string) =>
     credentials.read(name, caller, executionId === undefined ? {} : { executionId });
@@ -226,7 +227,34 @@ test("an operator can read it directly, but for a playbook only if that playbook
   await assert.rejects(read(OPERATOR, await execution("team/other")), { code: "FORBIDDEN" });
 });
 
-test("without a list every playbook gets it; with an invalid list none does", async () => {
+test("without a list it is for no playbook where the default is restricted, and an operator can read it", async () => {
+  const id = await execution("team/any");
+  for (const meta of [null, {}, { playbooks: null }]) {
+    const { read } = await restricted("unsaid", meta, "restricted");
+    const message =
+      /for no playbook yet, and so not for playbook 'team\/any'.*flow credentials paths unsaid team\/any$/;
+    await assert.rejects(read(WORKER, id), { code: "FORBIDDEN", message });
+    await assert.rejects(read(WORKER), { code: "FORBIDDEN" });
+    assert.deepEqual((await read(OPERATOR)).data, { token: "canary" });
+  }
+});
+
+test("which playbooks may use it is said without its data, leaves the rest of its meta, and is in the audit log", async () => {
+  const credentials = setup(keyRing(), "restricted");
+  for (const meta of [null, { owner: "ops", playbooks: ["a"] }]) {
+    await credentials.save({ name: "said", type: "bearer", data: { token: "canary" }, meta }, OPERATOR);
+    const record = await credentials.setPlaybooks("said", ["team/**", "b"], OPERATOR);
+    assert.deepEqual(record.playbooks, ["team/**", "b"]);
+    assert.deepEqual(record.meta, { ...meta, playbooks: ["team/**", "b"] });
+    assert.deepEqual((await credentials.read("said", OPERATOR)).data, { token: "canary" });
+    assert.deepEqual((await credentials.setPlaybooks("said", [], OPERATOR)).playbooks, []);
+  }
+  assert.ok((await told("said")).some((line) => line.startsWith("operator credential.paths allow access:operator")));
+  for (const name of ["unknown", "a\u0000b"])
+    await assert.rejects(credentials.setPlaybooks(name, [], OPERATOR), { code: "NOT_FOUND" });
+});
+
+test("an open default gives it to every playbook without a list; with an invalid list none gets it", async () => {
   const id = await execution("team/any");
   for (const meta of [null, {}, { owner: "ops" }, { playbooks: null }]) {
     const { read } = await restricted("any", meta);
