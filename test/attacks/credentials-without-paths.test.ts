@@ -7,7 +7,7 @@ import { folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
 import { answerOf, sendTo } from "../support/service/server-calls.ts";
 
-/* What a playbook of any author gets of a credential that its owner stored without a word about playbooks, at a server in a process. */
+/* What a playbook of any author gets of a credential whose owner did not say which playbooks may use it. */
 
 const OPERATOR = "operator-token-of-the-attacks-1";
 const WORKER = "worker-token-of-the-attacks-22";

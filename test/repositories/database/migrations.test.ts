@@ -63,7 +63,7 @@ for (const [what, metas, byDefault] of [
   ["a list that is null", ['{"playbooks": null}'], "open"],
 ] as const) {
   test(`0010 goes on as before with credentials for every playbook, and closes where they are not: ${what}`, async (context) => {
-    const before = [...UP_TO_LANES, "0007_audit_chain", "0008_worker_pools", "0009_command_groups"];
+    const before = [...UP_TO_0006, "0007_audit_chain", "0008_worker_pools", "0009_command_groups"];
     const database = await openEmptyDatabase();
     await migrate(database, await folderWith(context, ...before));
     for (const [at, meta] of metas.entries()) {
