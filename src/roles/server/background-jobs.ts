@@ -45,6 +45,8 @@ const BATCH_IDLE_MS = 5_000;
 const POLL_MS = 700;
 /** Polling interval for the executions watched here, without a broker: an end elsewhere is noticed some 20 ms later. */
 const ELSEWHERE_MS = 25;
+/** Polling interval for all executions watched here: what waits for one is late by this much if a notice is lost. */
+const WATCHED_MS = 1_000;
 /** How old what a server knows of pools may be: another server may have made one. */
 const POOLS_MS = 2_000;
 const DAY_MS = 86_400_000;
@@ -79,6 +81,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
   const work: BackgroundWork[] = [
     { name: "poll for commands", intervalMs: POLL_MS, runOnce: () => recovery.poll() },
     { name: "hear of what others moved", intervalMs: ELSEWHERE_MS, runOnce: () => elsewhere.look() },
+    { name: "look at watched executions", intervalMs: WATCHED_MS, runOnce: () => elsewhere.lookAtAll() },
     { name: "recover batches", intervalMs: 1_000, runOnce: () => recovery.recover(BATCH_IDLE_MS) },
     { name: "end overdue executions", intervalMs: 1_000, runOnce: () => recovery.expire() },
     { name: "forget idle executions", intervalMs: 1_000, runOnce: () => recovery.sweep() },

@@ -33,9 +33,6 @@ export interface ResultRequest {
   isStored?: boolean;
 }
 
-/** Polling interval, in case another server moved the execution and its notice was lost. */
-const LOOK_MS = 1_000;
-
 /** What waiting for an execution needs. */
 export interface AwaitDeps {
   database: Database;
@@ -47,7 +44,8 @@ export interface AwaitDeps {
  * Waits for an execution's end and returns its result, or its progress when the time is over or the signal is aborted. Throws
  * `FlowError` NOT_FOUND for an unknown execution or step.
  *
- * The row shows whether it has ended. It is read when the execution may have ended here or elsewhere, and once a second.
+ * The row shows whether it has ended. It is read when the execution may have ended, here or elsewhere: where the notice of that is
+ * lost, `Elsewhere.lookAtAll` finds it for all callers at once.
  */
 export async function awaitResult(
   { database, orchestrator, reader }: AwaitDeps,
@@ -66,7 +64,7 @@ export async function awaitResult(
       }
       const rest = until - performance.now();
       if (row.endedAt !== null || rest <= 0 || signal.aborted) return await outcomeOf(reader, row, request);
-      await waiter.wait(Math.min(rest, LOOK_MS), signal);
+      await waiter.wait(rest, signal);
     }
   } finally {
     waiter.close();

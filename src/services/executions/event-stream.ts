@@ -7,8 +7,8 @@ import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** Events read at a time: a slow reader makes a server hold at most one such page. */
 const PAGE = 100;
-/** Polling interval, in case another server moved the execution and its notice was lost. */
-const LOOK_MS = 1_000;
+/** Time between two signs that the stream lives. */
+const IDLE_MS = 1_000;
 
 /** Where to start following events, and how much of each to return. */
 export type FollowRequest = Pick<EventListQuery, "after" | "isShort">;
@@ -22,7 +22,7 @@ const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.faile
 /**
  * An execution's events after `after`, in order, as they are written; ends with the execution's last event, which its row
  * names, or when the signal is aborted. Yields `idle` about once a second without events, so that the sender can send a
- * heartbeat. It reads the next page only when the last one was consumed.
+ * heartbeat. It reads when the execution moved, and the next page only when the last one was consumed.
  */
 export async function* followEvents(
   { database, orchestrator }: { database: Database; orchestrator: Pick<Orchestrator, "watch"> },
@@ -51,7 +51,7 @@ export async function* followEvents(
         if (row.endedAt !== null && events.length > 0) continue;
         yield "idle";
       }
-      await waiter.wait(LOOK_MS, signal);
+      while (!(await waiter.wait(IDLE_MS, signal)) && !signal.aborted) yield "idle";
     }
   } finally {
     waiter.close();

@@ -2,16 +2,21 @@ import type { Database } from "../../repositories/database/database.ts";
 import { findMoves, hasOtherServer } from "../../repositories/executions/execution-moves.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
-/** Detects changes made by other servers when there is no broker. */
+/** Detects changes of watched executions that no notice has reported. */
 export interface Elsewhere {
-  /** Checks once the executions that have watchers on this server. */
+  /** Checks once the executions that have watchers on this server, if another server is there and no broker. */
   look(): Promise<void>;
+  /**
+   * Checks once all executions that have watchers on this server, however they were changed: the last resort for notices that
+   * were lost. One statement for a thousand executions, where each of a thousand callers would make its own.
+   */
+  lookAtAll(): Promise<void>;
 }
 
 /** What {@link createElsewhere} needs. */
 export interface ElsewhereDeps {
   database: Database;
-  orchestrator: Pick<Orchestrator, "moved" | "watched">;
+  orchestrator: Pick<Orchestrator, "moved" | "wake" | "watched">;
   /** Name of this server. */
   server: string;
   /** Whether a broker delivers other servers' notices. */
@@ -24,7 +29,7 @@ export interface ElsewhereDeps {
 const SERVERS_MS = 1_000;
 /** A server without a sign of life for this long counts as dead. */
 const SILENT_MS = 60_000;
-/** Executions checked in one look; if there are more, each look checks a different part. */
+/** Executions checked with one statement; if there are more, each look checks a different part. */
 const LOOKED_AT_MAX = 1_000;
 /** Pause for each execution checked: a thousand watched executions are checked ten times a second. */
 const PAUSE_MS = 0.1;
@@ -36,6 +41,7 @@ const PAUSE_MS = 0.1;
  */
 export function createElsewhere({ database, orchestrator, server, isTold, now }: ElsewhereDeps): Elsewhere {
   let seen = new Map<string, number>();
+  let seenOfAll = new Map<string, number>();
   let others = { areThere: false, askAt: 0 };
   let notBefore = 0;
   let offset = 0;
@@ -59,6 +65,22 @@ export function createElsewhere({ database, orchestrator, server, isTold, now }:
         orchestrator.moved(executionId, { lastEventId, hasEnded });
       }
       seen = kept;
+    },
+    async lookAtAll() {
+      const watched = orchestrator.watched();
+      const kept = new Map<string, number>();
+      for (let start = 0; start < watched.length; start += LOOKED_AT_MAX) {
+        const part = watched.slice(start, start + LOOKED_AT_MAX);
+        const moves = new Map((await findMoves(database, part)).map((move) => [move.executionId, move]));
+        for (const executionId of part) {
+          const move = moves.get(executionId);
+          if (move !== undefined) kept.set(executionId, move.lastEventId);
+          // A deleted execution has no row: its watchers find that out.
+          if (move === undefined) orchestrator.wake(executionId, true);
+          else if (seenOfAll.get(executionId) !== move.lastEventId) orchestrator.wake(executionId, move.hasEnded);
+        }
+      }
+      seenOfAll = kept;
     },
   };
 }

@@ -78,6 +78,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     moved(executionId, place) {
       if (dropOutdated(cache, executionId, place.lastEventId)) subscriptions.notify(executionId, place.hasEnded);
     },
+    wake: subscriptions.notify,
     watched: subscriptions.watched,
     inMemory: () => [...cache.all()].filter(({ live }) => live !== null),
     queueDepth: () => roundLoop.depth(),

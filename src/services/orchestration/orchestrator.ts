@@ -125,6 +125,8 @@ export interface Orchestrator {
    * the state in memory is as new: this process wrote that event, or has read it.
    */
   moved(executionId: string, move: { lastEventId: number; hasEnded: boolean }): void;
+  /** Calls the watchers of an execution, whatever is in memory; those of its end only if it may have ended. */
+  wake(executionId: string, mayHaveEnded: boolean): void;
   /** Executions with a watcher. */
   watched(): string[];
   recovery: Recovery;

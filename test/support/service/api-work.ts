@@ -26,8 +26,8 @@ export interface Work {
   register(path: string, workflow: string, more?: string): Promise<void>;
   /** Starts it and gives the execution's id. */
   execute(path: string, more?: Body): Promise<string>;
-  /** Claims up to `limit` commands, waiting for the first. */
-  claim(worker: string, limit?: number): Promise<Claimed[]>;
+  /** Claims up to `limit` commands, waiting for the first, by default up to five seconds. */
+  claim(worker: string, limit?: number, waitMs?: number): Promise<Claimed[]>;
   /** Reports the end of a command, each task with the value `value`. */
   finish(worker: string, command: Claimed, value?: unknown): Promise<Answer>;
   /** Claims and finishes until the execution has ended; gives its detail. */
@@ -56,8 +56,8 @@ export function workWith({ open }: Api): Work {
       assert.equal(status, 200, JSON.stringify(body));
       return String(body["execution_id"]);
     },
-    async claim(worker, limit = 1) {
-      const { status, body } = await work.post("/api/commands/claim", { worker, limit, wait_ms: 5_000 });
+    async claim(worker, limit = 1, waitMs = 5_000) {
+      const { status, body } = await work.post("/api/commands/claim", { worker, limit, wait_ms: waitMs });
       assert.equal(status, 200, JSON.stringify(body));
       return body["commands"] as Claimed[];
     },
@@ -67,7 +67,8 @@ export function workWith({ open }: Api): Work {
       for (;;) {
         const { body } = await work.get(`/api/executions/${executionId}`);
         if (body["ended_at"] !== null) return body;
-        for (const command of await work.claim(worker)) {
+        // A report is answered before its consequences are decided: there may be no further command to wait for.
+        for (const command of await work.claim(worker, 1, 50)) {
           const { status, body: answer } = await work.finish(worker, command, { step: command.step });
           assert.equal(status, 202, JSON.stringify(answer));
         }
