@@ -158,9 +158,8 @@ export function createService(deps: ServiceDeps): Service {
     store,
     programs,
     results,
-    sealerOf: (rootExecutionId) => sealing.sealerOf(rootExecutionId),
-    poolOf: (path) => pools.poolOf(path),
-    observer,
+    ...{ checkReading: (...about) => mayRead(...about), sealerOf: (id) => sealing.sealerOf(id) },
+    ...{ poolOf: (path) => pools.poolOf(path), observer },
   });
   const programsRead = createProgramCache(readText, deps.documents, PROGRAMS_READ_MAX);
   const readProgram = (catalogId: string) => programs.peek(catalogId) ?? programsRead(catalogId);
@@ -175,11 +174,12 @@ export function createService(deps: ServiceDeps): Service {
   const access = createAccess({ database, onFault: fault });
   const cancelNotices = createCancelNotices({ cancelled: (ids) => cancelledAmong(database, ids), onFault: fault });
   const sealing = createSealing({ database, keys: deps.keys, audit });
+  const mayRead = checkReading({ database, access, audit });
   return {
     orchestrator,
     reader,
     results,
-    checkReading: checkReading({ database, access, audit }),
+    checkReading: mayRead,
     sealing,
     keychain,
     keychainUpkeep,
@@ -210,7 +210,7 @@ export function createService(deps: ServiceDeps): Service {
 /** What advances executions, with the settings of this server. */
 function orchestratorOf(
   { config, env, traceOf }: ServiceDeps,
-  parts: Pick<OrchestratorDeps, "store" | "programs" | "results" | "sealerOf" | "poolOf" | "observer">,
+  parts: Pick<OrchestratorDeps, "store" | "programs" | "results" | "checkReading" | "sealerOf" | "poolOf" | "observer">,
 ): Orchestrator {
   return createOrchestrator({
     ...parts,

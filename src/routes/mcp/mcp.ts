@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Context } from "hono";
 import { MCP_ROUTES } from "../../schema/routes/mcp.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import { isJsonObject } from "../../schema/words/json.ts";
 import type { AgentCaller } from "../../services/mcp/tool-calls.ts";
 import { refuseForeignPages } from "../http/loopback-only.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
@@ -27,6 +28,9 @@ export function mcpRoutes(parts: McpParts) {
       if (session === null) return noSession(c);
       const body = await bodyOf(c);
       if (body === undefined) return rpcError(c, 400, -32_700, "The body is no JSON");
+      // What was decided is known of a request, and is written with the execution that it starts.
+      if (Array.isArray(body) && body.filter(isToolCall).length > 1)
+        return rpcError(c, 400, -32_600, "A request calls one tool: send each call by itself");
       const { answerMessages } = await protocol();
       return await answerMessages(parts, c, { session, newSession: () => randomUUID(), body });
     },
@@ -50,6 +54,10 @@ export function mcpRoutes(parts: McpParts) {
       return sessionOf(c) === null ? noSession(c) : c.body(null, 200);
     },
   });
+}
+
+function isToolCall(message: unknown): boolean {
+  return isJsonObject(message) && message["method"] === "tools/call";
 }
 
 /** The session that a message belongs to; undefined without one, null for an id that no server gives. */

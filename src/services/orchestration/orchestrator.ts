@@ -10,6 +10,7 @@ import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import type { CachedExecution } from "./memory/execution-cache.ts";
+import type { LoadDeps } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { Watched } from "./memory/subscriptions.ts";
 import type { ReadyOptions } from "./rounds/ready-queue.ts";
@@ -144,6 +145,8 @@ export interface OrchestratorDeps {
   programs: (catalogId: string) => Promise<CommandProgram>;
   /** Payloads that are not inline. */
   results: { load(ref: string): Promise<Json>; save(ref: string, json: string): Promise<unknown> };
+  /** See {@link LoadDeps.checkReading}. */
+  checkReading?: LoadDeps["checkReading"];
   /**
    * Seals for the tree below a root: with it arcs read sensitive results, and the values they pass on are sealed. Default: such
    * payloads stay closed.

@@ -82,6 +82,18 @@ test("a call that is sent again under its id starts nothing new, and gets the sa
   assert.match(JSON.stringify(other), /used with another body before/);
 });
 
+test("several calls in one request are refused, since each start is a decision of its own; one beside other messages runs", async () => {
+  const before = await countOf("team/a");
+  const list = { jsonrpc: "2.0", id: 3, method: "tools/list" };
+  const refused = await send([call(1, "team__a"), list, call(2, "team__a")]);
+  assert.equal(refused.status, 400);
+  assert.match(await refused.text(), /calls one tool/);
+  assert.equal(await countOf("team/a"), before);
+  const answer = send([list, call(1, "team__a")]);
+  const id = await finishNext();
+  assert.match(await (await answer).text(), new RegExp(id));
+});
+
 test("a call without a session runs, too", async () => {
   const answer = rpc(call(1, "team__a"));
   assert.equal(await finishNext(), idOf(await answer));

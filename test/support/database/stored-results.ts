@@ -1,5 +1,5 @@
 import type { Api, Body } from "../service/api.ts";
-import { type Claimed, type Work, workWith } from "../service/api-work.ts";
+import { type Answering, type Claimed, type Work, workWith } from "../service/api-work.ts";
 
 /** What tests do with stored results over the API, as a worker. */
 export interface StoredResults {
@@ -19,7 +19,7 @@ export interface StoredResults {
 }
 
 /** Over an open API. */
-export function storedResults(api: Api): StoredResults {
+export function storedResults(api: Answering & Pick<Api, "database">): StoredResults {
   const work = workWith(api);
   const refOf = ({ execution_id, step }: Claimed, run = "1") =>
     `noetl://execution/${execution_id}/step/${step}/task/t/run/${run}`;

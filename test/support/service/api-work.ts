@@ -34,8 +34,13 @@ export interface Work {
   runToEnd(executionId: string, worker?: string): Promise<Body>;
 }
 
+/** What answers calls of operators: an app of this process, or a server in one of its own. */
+export interface Answering {
+  open: { request(path: string, init?: RequestInit): Response | Promise<Response> };
+}
+
 /** Works with an open API. */
-export function workWith({ open }: Api): Work {
+export function workWith({ open }: Answering): Work {
   const send = async (path: string, init: RequestInit): Promise<Answer> => {
     const response = await open.request(path, init);
     const text = await response.text();

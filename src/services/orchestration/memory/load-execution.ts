@@ -84,15 +84,26 @@ export interface LoadDeps {
   store: Pick<ExecutionStore, "find" | "eventsAfter">;
   programs: (catalogId: string) => Promise<CommandProgram>;
   results: { load(ref: string): Promise<Json> };
+  /**
+   * Throws `FlowError` REFERENCE_NOT_AVAILABLE where an execution has no right to a result. Workers report references, and a worker of one
+   * team may report another's. Undefined: it may read all.
+   */
+  checkReading?: ((executionId: string, ref: string) => Promise<void>) | undefined;
   sealerOf?(rootExecutionId: string): Sealer;
 }
 
 /** What the decisions of an execution read and write: its sensitive results, opened and sealed. */
 export function decisionsOf(
-  { results, sealerOf }: Pick<LoadDeps, "results" | "sealerOf">,
+  { results: all, checkReading, sealerOf }: Pick<LoadDeps, "results" | "checkReading" | "sealerOf">,
   executionId: string,
   parent: () => ParentRef | null | undefined,
 ): SealedDecisions {
+  const results = {
+    async load(ref: string) {
+      await checkReading?.(executionId, ref);
+      return await all.load(ref);
+    },
+  };
   if (sealerOf === undefined) return openDecisions(results);
   return sealedDecisions(results, () => {
     const caller = parent();
