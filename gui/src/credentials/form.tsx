@@ -65,7 +65,7 @@ export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNo
           label="Playbooks"
           value={playbooks}
           onText={setPlaybooks}
-          hint="that may use it, as etl/**, separated by commas; ** is all. Without any, none may, unless the service is open"
+          hint="which may use it: paths such as etl/**, separated by commas; ** for all. If empty, none may (in a service that is open: all)"
         />
         <Line label="Tags" value={tags} onText={setTags} hint="separated by commas" />
       </section>

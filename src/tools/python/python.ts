@@ -4,7 +4,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
 import { abortedResult, answering } from "../contract/task-config.ts";
 import type { Tool, ToolCall } from "../contract/tool.ts";
-import { inScratch, MISSING_FILE_HINT, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
+import { DEFAULT_LIMITS, inScratch, MISSING_FILE_HINT, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
 import type { ScriptFiles } from "../scripts/file.ts";
 import type { ScriptFetcher } from "../scripts/http.ts";
 import type { ScriptPlaces } from "../scripts/script-source.ts";
@@ -57,7 +57,7 @@ export function createPythonTool(options: PythonToolOptions = {}): Tool {
     warmCount: options.warmCount ?? 2,
     maxCount,
     keepsSpare: options.keepsSpare ?? false,
-    memoryLimitBytes: options.memoryLimitBytes ?? 4 * 1024 ** 3,
+    memoryLimitBytes: options.memoryLimitBytes ?? DEFAULT_LIMITS.memoryBytes,
     maxOutputBytes: options.maxOutputBytes ?? 1024 ** 2,
   });
   const places: ScriptPlaces = { files: options.scriptFiles ?? "document", fetcher: options.scriptFetcher };
