@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Pieces } from "../engine/program/pieces.ts";
+import type { Pieces } from "../language/words/pieces.ts";
 
 /** How long work continues before other calls have their turn. One more piece may follow, so pieces must be short. */
 const TURN_MS = 5;

@@ -1,12 +1,19 @@
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createClient } from "../faults/support/client.ts";
 import { LONG, openStand } from "../faults/support/stand.ts";
 
 /* Documents that are made to keep the server from all other calls. Health must go on answering while each of them is tried. */
 
-/** Longest time in which health may answer. */
+/**
+ * Longest time in which health may answer. It is told and not held to: what the machine does beside it counts too. What the server
+ * itself does is held to {@link STRETCH_MS}.
+ */
 const HEALTH_MS = 250;
+/** Longest that the server may work without a pause, ms of processor time. The longest took 135. */
+const STRETCH_MS = 200;
 
 const SPIN = "{% for a in range(900000) %}{% if a < 0 %}x{% endif %}{% endfor %}";
 const SORT = "(range(900000) | map('string') | sort | length) > 0";
@@ -32,7 +39,62 @@ const toAll = `    next:\n      spec: {mode: inclusive}\n      arcs: [${many(100
 const nextsWith = (more: string) =>
   many(100, (index) => `  - {step: s${index}, tool: {kind: noop}, ${more}}`).join("\n");
 
+/** A map of so many keys, as a step's result. */
+const table = (keys: number) =>
+  `  - step: start\n    tool: {kind: python, code: "def main():\\n    return {'k%d' % i: i for i in range(${keys})}"}\n`;
+const afterTable = (keys: number, more: string) => `${table(keys)}${more}\n  - {step: a, tool: {kind: noop}}`;
+const playbook = (name: string, workflow: string) =>
+  `apiVersion: flow/v2\nkind: Playbook\nmetadata: {name: ${name}, path: hostile/${name}}\nworkflow:\n${workflow}\n`;
+const listed = (count: number, what: (index: number) => string) => many(count, what).join(", ");
+
+/** Documents that end in another way than by the budget of decisions: what they cost is bounded otherwise. */
+const HEAVY: Readonly<Record<string, string>> = {
+  filters: playbook("filters", `  - {step: start, tool: {kind: noop, value: "x${"{{a|uper}}".repeat(30_000)}"}}`),
+  texts: document("texts", `    set: {ctx.a: "${"{{ 1 }}".repeat(30_000)}"}`),
+  many_arcs: document(
+    "many_arcs",
+    `    next: {spec: {mode: inclusive}, arcs: [${listed(3_000, (index) => `{step: a, when: '{{ ${index} < 0 }}'}`)}]}`,
+    "  - {step: a, tool: {kind: noop}}",
+  ),
+  many_rules: document(
+    "many_rules",
+    `    spec: {policy: {admit: {rules: [${listed(3_000, (index) => `{when: '{{ ${index} < 0 }}', then: {allow: false}}`)}]}}}`,
+  ),
+  fan_out: document(
+    "fan_out",
+    `    next: {spec: {mode: inclusive}, arcs: [${listed(500, (index) => `{step: f${index}}`)}]}`,
+    many(500, (index) => `  - {step: f${index}, tool: {kind: noop}, next: {arcs: [{step: join}]}}`).join("\n") +
+      "\n  - {step: join, tool: {kind: noop}}",
+  ),
+  workloads: document("workloads", "", "", `{${listed(10_000, (index) => `k${index}: '{{ ${index} }}'`)}}`),
+  loop: document("loop", "    loop: {in: '{{ range(20000) | list }}', iterator: i, spec: {mode: parallel}}"),
+};
+
 const HOSTILE: Readonly<Record<string, string>> = {
+  ...HEAVY,
+  passing: playbook(
+    "passing",
+    afterTable(
+      200_000,
+      `    next: {spec: {mode: inclusive}, arcs: [${listed(20, () => "{step: a, args: {all: '{{ start }}'}}")}]}`,
+    ),
+  ),
+  truth: playbook(
+    "truth",
+    afterTable(
+      200_000,
+      `    next: {spec: {mode: inclusive}, arcs: [${listed(500, () => "{step: a, when: '{{ not start }}'}")}]}`,
+    ),
+  ),
+  growth: document(
+    "growth",
+    "    set: {ctx.a: '{{ range(50) | list }}'}\n    next: {arcs: [{step: g0}]}",
+    `${many(
+      20,
+      (index) =>
+        `  - {step: g${index}, tool: {kind: noop}, set: {ctx.a: '{{ [ctx.a, ctx.a] }}'}, next: {arcs: [{step: g${index + 1}}]}}`,
+    ).join("\n")}\n  - {step: g20, tool: {kind: noop}}`,
+  ),
   arcs: document(
     "arcs",
     arcs((index) => `{{ ${SORT} and ${index} < 0 }}`),
@@ -106,15 +168,28 @@ async function idle(t: TestContext, url: string): Promise<number> {
   return await stop();
 }
 
-test("each hostile document fails with DECISION_BUDGET, and health answers within 250 ms all the while", async (t) => {
+/** A server that writes down for how long it works without a pause; `longest` gives the longest such time since it was last asked. */
+async function measured(t: TestContext) {
   const stand = await openStand(t, LONG);
-  const server = await stand.server();
+  const file = join(stand.folder, "stretches");
+  const preload = new URL("./support/stretches.js", import.meta.url).href;
+  const server = await stand.server({ NODE_OPTIONS: `--import=${preload}`, STRETCHES_FILE: file });
+  const longest = async () => {
+    const lines = await readFile(file, "utf8").catch(() => "");
+    await writeFile(file, "");
+    return Math.max(0, ...lines.split("\n").map(Number));
+  };
+  return { stand, server, longest };
+}
+
+test("each hostile document ends, and the server never works for long without a pause", async (t) => {
+  const { stand, server, longest: longestStretch } = await measured(t);
   const client = createClient(server.url);
   await stand.worker(server, "one");
   for (const [name, content] of Object.entries(HOSTILE)) {
     // What a document does it does each time; what the machine's other work does it does not.
     for (let tries = 1; ; tries += 1) {
-      const limit = HEALTH_MS + (await idle(t, server.url));
+      await longestStretch();
       const stop = watchHealth(t, server.url);
       await client.register(content);
       const id = await client.start(`hostile/${name}`, {});
@@ -122,10 +197,14 @@ test("each hostile document fails with DECISION_BUDGET, and health answers withi
       const longest = await stop();
       const { body } = await client.call("GET", `/api/executions/${id}`);
       const { error } = body as unknown as { error?: { code: string; message: string } };
-      assert.deepEqual([body.status, error?.code], ["FAILED", "DECISION_BUDGET"], `${name}: ${JSON.stringify(error)}`);
-      t.diagnostic(`${name}: health answered within ${Math.round(longest)} ms`);
-      if (longest <= limit) break;
-      assert.ok(tries < 3, `${name}: health took ${Math.round(longest)} ms, three times`);
+      const stretch = await longestStretch();
+      const expected = Object.hasOwn(HEAVY, name) ? ["COMPLETED", undefined] : ["FAILED", "DECISION_BUDGET"];
+      assert.deepEqual([body.status, error?.code], expected, `${name}: ${JSON.stringify(error)}`);
+      const late = longest > HEALTH_MS ? ", with the machine's other work" : "";
+      const took = `the longest work without a pause ${stretch} ms, health ${Math.round(longest)} ms${late}`;
+      t.diagnostic(`${name}: ${took}`);
+      if (stretch <= STRETCH_MS) break;
+      assert.ok(tries < 3, `${name}, three times: ${took}`);
     }
   }
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { atOnce, type Pieces } from "../../src/engine/program/pieces.ts";
+import { atOnce, type Pieces } from "../../src/language/words/pieces.ts";
 import { inPieces } from "../../src/services/in-pieces.ts";
 
 /** Pieces of more than a turn each, and what happened, in order. */

@@ -8,6 +8,9 @@ import type { Execution } from "./types.ts";
 /** Called when a call says that the user has to log in. */
 export const lockedOut = new EventTarget();
 
+/** No answer, too many calls of this user, a server that is busy: it helps to ask again. */
+const AGAIN: ReadonlySet<number> = new Set([0, 429, 503]);
+
 /** What is read, and how it is refreshed. Refused calls are not retried. */
 export const queries = new QueryClient({
   queryCache: new QueryCache({ onError: noticeLockOut }),
@@ -15,7 +18,7 @@ export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 1_000,
-      retry: (times, error) => times < 5 && error instanceof Problem && (error.status === 0 || error.status === 503),
+      retry: (times, error) => times < 5 && error instanceof Problem && AGAIN.has(error.status),
       retryDelay: (times) => Math.min(10_000, 500 * 2 ** times),
     },
   },

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import * as v from "valibot";
 import { readBytes, shown } from "../../local/catalog.ts";
 import { loadConfig } from "../../platform/config/config.ts";
@@ -70,7 +71,23 @@ export async function sendDocument(
 ): Promise<RegisterAnswer> {
   const content = decode(await readBytes(file), shown(file));
   const body = { content, if_changed: ifChanged || undefined, strict: strict || undefined };
-  return await callServer(target, CATALOG_ROUTES.register, { body, signal });
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await callServer(target, CATALOG_ROUTES.register, { body, signal });
+    } catch (error) {
+      if (attempt === ATTEMPTS || !isBusy(error, ifChanged)) throw error;
+      await delay(RETRY_MS * attempt, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+/** Attempts to register a document while the server reads too many others, and the time between two. */
+const ATTEMPTS = 6;
+const RETRY_MS = 500;
+
+/** Whether it helps to send the document again: without `ifChanged` only where it was certainly not registered. */
+function isBusy(error: unknown, ifChanged: boolean): boolean {
+  return error instanceof FlowError && (error.code === "RATE_LIMITED" || (ifChanged && error.code === "UNAVAILABLE"));
 }
 
 /** In JSON, bytes that are not UTF-8 would silently become other characters. */

@@ -1,5 +1,5 @@
+import type { Pieces } from "../../language/words/pieces.ts";
 import type { Playbook } from "../../schema/words/playbook.ts";
-import type { Pieces } from "./pieces.ts";
 
 /**
  * The static shape of a workflow. An arc is *back* if it leads to a step that is still open in a depth-first walk from the

@@ -1,6 +1,12 @@
 import { mergeNeeds, type Needs } from "../../language/template/needs.ts";
-import { type Condition, compileCondition, compileTemplate, type Template } from "../../language/template/template.ts";
+import {
+  type Condition,
+  compileConditionInPieces,
+  compileTemplateInPieces,
+  type Template,
+} from "../../language/template/template.ts";
 import { FAILURE_NAMES, LOOP_DONE } from "../../language/views/event-name.ts";
+import { atOnce, type Pieces } from "../../language/words/pieces.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import {
   type Arc,
@@ -14,7 +20,6 @@ import {
   type Task,
 } from "../../schema/words/playbook.ts";
 import { buildGraph, type Graph } from "./graph.ts";
-import { atOnce, type Pieces } from "./pieces.ts";
 
 /** A playbook made ready to run: every template compiled once, names resolved to steps. */
 export interface Program {
@@ -120,47 +125,55 @@ export function compileProgram(playbook: Playbook): Program {
   return atOnce(compileInPieces(playbook));
 }
 
-/** {@link compileProgram} step by step: 5,000 steps take some 100 ms. */
+/** {@link compileProgram} in pieces, the longest of which is one expression: 5,000 steps take some 100 ms. */
 export function* compileInPieces(playbook: Playbook): Pieces<Program> {
   const entry = playbook.steps.findIndex((step) => step.name === playbook.entryStep);
-  const keychain = playbook.keychain.map((definition) => ({ definition, template: compileTemplate(definition) }));
-  const keychainNeeds = mergeNeeds(...keychain.map(({ template }) => template.needs));
-  const steps = new Map<string, ProgramStep>();
-  for (const [index, step] of playbook.steps.entries()) {
-    steps.set(step.name, compileStep(playbook, step, index, keychainNeeds));
-    yield;
+  const keychain: ProgramKeychainEntry[] = [];
+  for (const definition of playbook.keychain) {
+    keychain.push({ definition, template: yield* compileTemplateInPieces(definition) });
   }
   const workbook = new Map<string, ProgramTask>();
-  for (const task of playbook.workbook) {
-    workbook.set(task.label, compileTask(task));
+  for (const task of playbook.workbook) workbook.set(task.label, yield* compileTask(task));
+  const shared: SharedNeeds = {
+    keychain: mergeNeeds(...keychain.map(({ template }) => template.needs)),
+    workbook: mergeNeeds(...[...workbook.values()].flatMap(taskNeeds)),
+  };
+  yield;
+  const steps = new Map<string, ProgramStep>();
+  for (const [index, step] of playbook.steps.entries()) {
+    steps.set(step.name, yield* compileStep(step, index, shared));
     yield;
   }
-  const workload = entries(playbook.workload);
+  const workload = yield* entries(playbook.workload);
   yield;
   const graph = yield* buildGraph(playbook, Math.max(entry, 0));
-  return { playbook, steps, graph, workbook, keychain, workload, timeoutMs: optional(playbook.executor.timeoutMs) };
+  const timeoutMs = yield* optional(playbook.executor.timeoutMs);
+  return { playbook, steps, graph, workbook, keychain, workload, timeoutMs };
 }
 
-function compileStep(playbook: Playbook, step: Step, index: number, keychain: Needs): ProgramStep {
-  const tasks = step.tasks.map(compileTask);
-  const input = entries(step.input);
-  const loop = step.loop === undefined ? undefined : compileLoop(step.loop);
-  const timeoutMs = optional(step.timeoutMs);
+/** What sections of the document need that steps refer to. */
+interface SharedNeeds {
+  keychain: Needs;
+  workbook: Needs;
+}
+
+function* compileStep(step: Step, index: number, shared: SharedNeeds): Pieces<ProgramStep> {
+  const tasks = yield* each(step.tasks, compileTask);
+  const input = yield* entries(step.input);
+  const loop = step.loop === undefined ? undefined : yield* compileLoop(step.loop);
+  const timeoutMs = yield* optional(step.timeoutMs);
   return {
     index,
     step,
-    when: step.when === undefined ? undefined : compileCondition(step.when),
-    admit: step.admit.map((rule) => ({
-      when: rule.when === undefined ? undefined : compileCondition(rule.when),
-      allow: compileCondition(rule.allow),
-    })),
+    when: yield* condition(step.when),
+    admit: yield* each(step.admit, compileAdmission),
     input,
     loop,
     tasks,
-    set: assignments(step.set),
-    arcs: step.next.arcs.map(compileArc),
+    set: yield* each(step.set, compileAssignment),
+    arcs: yield* each(step.next.arcs, compileArc),
     timeoutMs,
-    needs: stepNeeds(playbook, step, tasks, keychain, [
+    needs: stepNeeds(tasks, shared, [
       ...input.map(([, template]) => template),
       ...(timeoutMs === undefined ? [] : [timeoutMs]),
       ...(loop?.claim === undefined ? [] : [loop.claim.statement, loop.claim.maxRows]),
@@ -170,22 +183,18 @@ function compileStep(playbook: Playbook, step: Step, index: number, keychain: Ne
 }
 
 /** Everything that the worker evaluates for this step; `when`, collection, step `set` and arcs belong to the engine. */
-function stepNeeds(
-  playbook: Playbook,
-  step: Step,
-  tasks: readonly ProgramTask[],
-  keychain: Needs,
-  own: Template[],
-): Needs {
-  const called = step.tasks.flatMap((task) => (task.kind === "workbook" ? playbook.workbook : []));
-  const all = [...tasks, ...called.map(compileTask)];
+function stepNeeds(tasks: readonly ProgramTask[], { keychain, workbook }: SharedNeeds, own: Template[]): Needs {
   const needs = mergeNeeds(
     ...own.map((template) => template.needs),
-    ...all.flatMap((task) => taskTemplates(task).map((template) => template.needs)),
-    ...all.map((task) => hiddenNeeds(task.task)),
+    ...tasks.flatMap(taskNeeds),
+    ...(tasks.some(({ task }) => task.kind === "workbook") ? [workbook] : []),
   );
   // Entries are resolved by the worker, which then renders their own templates.
   return needs.members.has("keychain") ? mergeNeeds(needs, keychain) : needs;
+}
+
+function taskNeeds(task: ProgramTask): Needs[] {
+  return [...taskTemplates(task).map((template) => template.needs), hiddenNeeds(task.task)];
 }
 
 function taskTemplates(task: ProgramTask): { needs: Needs }[] {
@@ -242,75 +251,95 @@ export function workbookName({ config, label }: Task): string {
 }
 
 /** Compiles one task; workbook tasks are compiled where they are called. */
-export function compileTask(task: Task): ProgramTask {
+function* compileTask(task: Task): Pieces<ProgramTask> {
   return {
     task,
-    config: compileTemplate(task.config),
-    input: entries(task.input),
-    auth: optional(task.auth),
-    timeoutMs: optional(task.timeoutMs),
-    policy: task.policy.map(compileRule),
-    set: assignments(task.set),
+    config: yield* compileTemplateInPieces(task.config),
+    input: yield* entries(task.input),
+    auth: yield* optional(task.auth),
+    timeoutMs: yield* optional(task.timeoutMs),
+    policy: yield* each(task.policy, compileRule),
+    set: yield* each(task.set, compileAssignment),
   };
 }
 
-function compileRule(rule: PolicyRule): ProgramRule {
+function* compileRule(rule: PolicyRule): Pieces<ProgramRule> {
   return {
     rule,
-    when: rule.when === undefined ? undefined : compileCondition(rule.when),
-    attempts: optional(rule.attempts),
-    delay: optional(rule.delay),
-    jitter: optional(rule.jitter),
-    maxElapsed: optional(rule.maxElapsed),
-    message: optional(rule.message),
-    code: optional(rule.code),
-    set: assignments(rule.set),
+    when: yield* condition(rule.when),
+    attempts: yield* optional(rule.attempts),
+    delay: yield* optional(rule.delay),
+    jitter: yield* optional(rule.jitter),
+    maxElapsed: yield* optional(rule.maxElapsed),
+    message: yield* optional(rule.message),
+    code: yield* optional(rule.code),
+    set: yield* each(rule.set, compileAssignment),
   };
 }
 
-function compileLoop(loop: Loop): ProgramLoop {
+function* compileLoop(loop: Loop): Pieces<ProgramLoop> {
   const { cursor } = loop;
   return {
     loop,
-    collection: optional(loop.in),
-    maxInFlight: optional(loop.maxInFlight),
-    claim:
-      cursor === undefined
-        ? undefined
-        : {
-            statement: compileTemplate(cursor.claim),
-            auth: optional(cursor.auth),
-            maxRows: compileTemplate(cursor.maxRows),
-            rowConcurrency: compileTemplate(cursor.rowConcurrency),
-            maxSeconds: optional(cursor.maxSeconds),
-            maxBytes: optional(cursor.maxBytes),
-            leaseSeconds: compileTemplate(cursor.leaseSeconds),
-          },
+    collection: yield* optional(loop.in),
+    maxInFlight: yield* optional(loop.maxInFlight),
+    claim: cursor === undefined ? undefined : yield* compileClaim(cursor),
   };
 }
 
-function compileArc(arc: Arc): ProgramArc {
-  const when = arc.when === undefined ? undefined : compileCondition(arc.when);
+function* compileClaim(cursor: NonNullable<Loop["cursor"]>): Pieces<ProgramClaim> {
+  return {
+    statement: yield* compileTemplateInPieces(cursor.claim),
+    auth: yield* optional(cursor.auth),
+    maxRows: yield* compileTemplateInPieces(cursor.maxRows),
+    rowConcurrency: yield* compileTemplateInPieces(cursor.rowConcurrency),
+    maxSeconds: yield* optional(cursor.maxSeconds),
+    maxBytes: yield* optional(cursor.maxBytes),
+    leaseSeconds: yield* compileTemplateInPieces(cursor.leaseSeconds),
+  };
+}
+
+function* compileAdmission(rule: Step["admit"][number]): Pieces<ProgramStep["admit"][number]> {
+  return { when: yield* condition(rule.when), allow: yield* compileConditionInPieces(rule.allow) };
+}
+
+function* compileArc(arc: Arc): Pieces<ProgramArc> {
+  const when = yield* condition(arc.when);
   return {
     arc,
-    target: compileTemplate(arc.step),
+    target: yield* compileTemplateInPieces(arc.step),
     when,
-    set: assignments(arc.set),
+    set: yield* each(arc.set, compileAssignment),
     onFailure: when?.mentions(FAILURE_NAMES) ?? false,
     onLoopDone: when?.mentions([LOOP_DONE]) ?? false,
   };
 }
 
-function assignments(list: readonly Assignment[]): CompiledAssignment[] {
-  return list.map(({ scope, name, value }) => ({ scope, name, value: compileTemplate(value) }));
+function* compileAssignment({ scope, name, value }: Assignment): Pieces<CompiledAssignment> {
+  return { scope, name, value: yield* compileTemplateInPieces(value) };
 }
 
-function entries(object: JsonObject): [string, Template][] {
-  return Object.keys(object).map((key) => [key, compileTemplate(object[key] ?? null)]);
+function* each<T, U>(list: readonly T[], compile: (one: T) => Pieces<U>): Pieces<U[]> {
+  const compiled: U[] = [];
+  for (const one of list) {
+    compiled.push(yield* compile(one));
+    yield;
+  }
+  return compiled;
 }
 
-function optional(value: Json | undefined): Template | undefined {
-  return value === undefined ? undefined : compileTemplate(value);
+function* entries(object: JsonObject): Pieces<[string, Template][]> {
+  return yield* each(Object.keys(object), function* (key): Pieces<[string, Template]> {
+    return [key, yield* compileTemplateInPieces(object[key] ?? null)];
+  });
+}
+
+function* optional(value: Json | undefined): Pieces<Template | undefined> {
+  return value === undefined ? undefined : yield* compileTemplateInPieces(value);
+}
+
+function* condition(value: Json | undefined): Pieces<Condition | undefined> {
+  return value === undefined ? undefined : yield* compileConditionInPieces(value);
 }
 
 const NOTHING: Needs = { names: new Set(), members: new Map() };

@@ -76,7 +76,7 @@ function compile(node: Node, counter: Counter): Evaluate {
       return compileLogic(node.op, node.operands.map(inner));
     case "not": {
       const of = inner(node.of);
-      return (run) => !isTrue(of(run));
+      return (run) => !isTrue(of(run), run.budget);
     }
     case "compare":
       return compileCompare(node, inner);
@@ -98,7 +98,7 @@ function compile(node: Node, counter: Counter): Evaluate {
       const test = inner(node.test);
       const then = inner(node.then);
       const otherwise = node.otherwise === undefined ? nothing : inner(node.otherwise);
-      return (run) => (isTrue(test(run)) ? then(run) : otherwise(run));
+      return (run) => (isTrue(test(run), run.budget) ? then(run) : otherwise(run));
     }
     case "sign": {
       const of = inner(node.of);
@@ -181,14 +181,14 @@ function compileLogic(op: "and" | "or", operands: readonly Evaluate[]): Evaluate
   if (operands.length === 2 && first !== undefined && second !== undefined) {
     return (run) => {
       const value = first(run);
-      return isTrue(value) === decides ? value : second(run);
+      return isTrue(value, run.budget) === decides ? value : second(run);
     };
   }
   return (run) => {
     let value: unknown;
     for (const operand of operands) {
       value = operand(run);
-      if (isTrue(value) === decides) return value;
+      if (isTrue(value, run.budget) === decides) return value;
     }
     return value;
   };

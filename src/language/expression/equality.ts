@@ -1,10 +1,10 @@
 import { own } from "../../schema/words/json.ts";
 import { View } from "../views/view.ts";
 import type { Budget } from "./parsing/budget.ts";
-import { spendScan, spendSearch, spendSteps, tooDeep, VALUE_DEPTH_MAX } from "./parsing/budget.ts";
+import { spendKeys, spendScan, spendSearch, spendSteps, tooDeep, VALUE_DEPTH_MAX } from "./parsing/budget.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
-import { isMap, kindOf, numeric, unwrap } from "./values.ts";
+import { isMap, keysOf, kindOf, numeric, unwrap } from "./values.ts";
 
 /**
  * `==`: deep on lists and maps, by value on numbers (true is 1 and false is 0, as in Python), never between text and
@@ -39,9 +39,10 @@ function isSameList(a: readonly unknown[], b: readonly unknown[], budget: Budget
 }
 
 function isSameMap(a: object, b: object, budget: Budget, depth: number): boolean {
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
+  const keys = keysOf(a, budget);
+  if (keys.length !== keysOf(b, budget).length) return false;
   spendSteps(budget, 1 + keys.length);
+  spendKeys(budget, keys.length);
   for (const key of keys) {
     if (!Object.hasOwn(b, key) || !isEqual(own(a, key), own(b, key), budget, depth + 1)) return false;
   }

@@ -4,7 +4,7 @@ import { textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
 import type { Signature } from "./signature.ts";
-import { characters, isMap, isTrue, kindOf, numeric, unwrap } from "./values.ts";
+import { characters, isMap, isTrue, keysOf, kindOf, numeric, unwrap } from "./values.ts";
 
 /**
  * A filter: `value | name(arguments)`. It gets value and arguments as they are, possibly undefined, possibly views.
@@ -43,7 +43,7 @@ export function itemsOf(value: unknown, run: Run): readonly unknown[] | undefine
     return [...characters(inner, run.budget)];
   }
   if (!isMap(inner)) return undefined;
-  const keys = Object.keys(inner);
+  const keys = keysOf(inner, run.budget);
   spendItems(run.budget, keys.length);
   return keys;
 }
@@ -67,6 +67,6 @@ export function countArgument(run: Run, name: string, value: unknown, fallback: 
 }
 
 /** An argument that is a yes or no, or `fallback` when it was not given. */
-export function flagArgument(value: unknown, fallback: boolean): boolean {
-  return value === undefined ? fallback : isTrue(value);
+export function flagArgument(run: Run, value: unknown, fallback: boolean): boolean {
+  return value === undefined ? fallback : isTrue(value, run.budget);
 }

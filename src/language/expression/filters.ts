@@ -54,7 +54,7 @@ function choosing(filter: string, wanted: boolean, byAttribute: boolean): Filter
       const items = picked(filter, itemsFor(run, filter, value), undefined, run);
       const kept = items.filter((item) => {
         const subject = path === undefined ? item : followed(item, path, run);
-        return (predicate === undefined ? isTrue(subject) : predicate.holds(subject, rest, run)) === wanted;
+        return (predicate === undefined ? isTrue(subject, run.budget) : predicate.holds(subject, rest, run)) === wanted;
       });
       spendItems(run.budget, kept.length);
       return kept;

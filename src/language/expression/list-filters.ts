@@ -1,23 +1,23 @@
-import { setOwn } from "../../schema/words/json.ts";
+import { own, setOwn } from "../../schema/words/json.ts";
 import { order } from "./equality.ts";
 import type { Filter } from "./filter.ts";
 import { countArgument, flagArgument, itemsFor, textArgument, wrongType } from "./filter.ts";
 import { memberOf } from "./lookup.ts";
 import { arithmetic } from "./operators.ts";
-import { spendItems, spendScan, spendSteps, spendText } from "./parsing/budget.ts";
+import { spendItems, spendKeys, spendScan, spendSteps, spendText } from "./parsing/budget.ts";
 import { jsonText, textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
-import { characters, isMap, kindOf, unwrap } from "./values.ts";
+import { characters, isMap, keysOf, kindOf, unwrap } from "./values.ts";
 
 /** Filters on lists and maps. Where a list is wanted, a map stands for its keys and a text for its characters. */
 export const LIST_FILTERS: Readonly<Record<string, Filter>> = {
   first: { apply: (value, _, run) => endOf("first", value, 0, run) },
   last: { apply: (value, _, run) => endOf("last", value, -1, run) },
   list: { apply: (value, _, run) => copyOf("list", value, run) },
-  keys: { apply: (value, _, run) => Object.keys(mapFor("keys", value, run)) },
-  values: { apply: (value, _, run) => Object.values(mapFor("values", value, run)) },
-  items: { apply: (value, _, run) => Object.entries(mapFor("items", value, run)) },
+  keys: { apply: (value, _, run) => keysIn(mapFor("keys", value, run), run) },
+  values: { apply: (value, _, run) => valuesIn(mapFor("values", value, run), run) },
+  items: { apply: (value, _, run) => pairsIn(mapFor("items", value, run), run) },
   join: {
     parameters: ["separator", "attribute"],
     apply: (value, [separator, attribute], run) =>
@@ -36,7 +36,7 @@ export const LIST_FILTERS: Readonly<Record<string, Filter>> = {
   },
   unique: {
     parameters: ["case_sensitive", "attribute"],
-    apply: (value, [sensitive, attribute], run) => unique(value, flagArgument(sensitive, false), attribute, run),
+    apply: (value, [sensitive, attribute], run) => unique(value, flagArgument(run, sensitive, false), attribute, run),
   },
   min: { parameters: ["case_sensitive", "attribute"], apply: (value, args, run) => extreme("min", value, args, run) },
   max: { parameters: ["case_sensitive", "attribute"], apply: (value, args, run) => extreme("max", value, args, run) },
@@ -81,8 +81,28 @@ function mapFor(name: string, value: unknown, run: Run): object {
   const inner = unwrap(value);
   if (inner === undefined) return {};
   if (!isMap(inner)) throw wrongType(run, name, inner, "a map");
-  spendItems(run.budget, Object.keys(inner).length);
   return inner;
+}
+
+/** The keys of a map as items. */
+export function keysIn(map: object, run: Run): string[] {
+  const keys = keysOf(map, run.budget);
+  spendItems(run.budget, keys.length);
+  return keys;
+}
+
+/** The values of a map. */
+export function valuesIn(map: object, run: Run): unknown[] {
+  const keys = keysIn(map, run);
+  spendKeys(run.budget, keys.length);
+  return keys.map((key) => own(map, key));
+}
+
+/** The keys of a map with their values. */
+export function pairsIn(map: object, run: Run): [key: string, value: unknown][] {
+  const keys = keysIn(map, run);
+  spendKeys(run.budget, 2 * keys.length);
+  return keys.map((key) => [key, own(map, key)]);
 }
 
 /** The items, or the field `attribute` of each: a name, an index, or several with dots between. */
@@ -139,9 +159,9 @@ function folded(value: unknown, sensitive: boolean, run: Run): unknown {
 function sort(value: unknown, reverse: unknown, sensitive: unknown, attribute: unknown, run: Run): unknown[] {
   const items = itemsFor(run, "sort", value);
   spendItems(run.budget, items.length);
-  const caseCounts = flagArgument(sensitive, false);
+  const caseCounts = flagArgument(run, sensitive, false);
   const keys = picked("sort", items, attribute, run).map((key) => folded(key, caseCounts, run));
-  const direction = flagArgument(reverse, false) ? -1 : 1;
+  const direction = flagArgument(run, reverse, false) ? -1 : 1;
   const positions = keys.map((_, i) => i);
   // Missing keys come last, so that the comparison stays an order.
   positions.sort((a, b) => {
@@ -187,8 +207,8 @@ function sortedKeys(value: unknown, run: Run, depth = 0): unknown {
   spendSteps(run.budget, 8);
   if (Array.isArray(inner)) return inner.map((item) => sortedKeys(item, run, depth + 1));
   const sorted = {};
-  const keys = Object.keys(inner).sort();
-  spendSteps(run.budget, 2 * keys.length);
+  const keys = keysOf(inner, run.budget).sort();
+  spendSteps(run.budget, 4 * keys.length);
   for (const key of keys) {
     setOwn(sorted, key, sortedKeys((inner as Record<string, unknown>)[key], run, depth + 1));
   }
@@ -200,7 +220,7 @@ const SORT_DEPTH_MAX = 100;
 
 function extreme(name: "min" | "max", value: unknown, args: readonly unknown[], run: Run): unknown {
   const items = itemsFor(run, name, value);
-  const caseCounts = flagArgument(args[0], false);
+  const caseCounts = flagArgument(run, args[0], false);
   const keys = picked(name, items, args[1], run);
   let best: number | undefined;
   let bestKey: unknown;

@@ -1,7 +1,7 @@
 import { View } from "../views/view.ts";
 import { isEqual } from "./equality.ts";
 import { countArgument, itemsFor, textArgument, wrongType } from "./filter.ts";
-import { join } from "./list-filters.ts";
+import { join, keysIn, pairsIn, valuesIn } from "./list-filters.ts";
 import { memberOf } from "./lookup.ts";
 import { spendItems, spendScan, spendSearch, spendSteps, spendText } from "./parsing/budget.ts";
 import type { Run } from "./run.ts";
@@ -49,9 +49,9 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     ),
   ],
   ["get", { parameters: ["key", "default"], required: 1, call: get }],
-  ["keys", onMap("keys", (map) => Object.keys(map))],
-  ["values", onMap("values", (map) => Object.values(map))],
-  ["items", onMap("items", (map) => Object.entries(map))],
+  ["keys", onMap("keys", keysIn)],
+  ["values", onMap("values", valuesIn)],
+  ["items", onMap("items", pairsIn)],
   ["count", { parameters: ["value"], required: 1, call: count }],
   ["index", { parameters: ["value"], required: 1, call: index }],
 ]);
@@ -70,14 +70,13 @@ function onText(name: string, signature: Signature, call: TextCall): Method {
   };
 }
 
-function onMap(name: string, call: (map: object) => unknown[]): Method {
+function onMap(name: string, call: (map: object, run: Run) => unknown[]): Method {
   return {
     call: (value, _, run) => {
       const inner = unwrap(value);
       if (inner === undefined) return undefined;
       if (!isMap(inner)) throw wrongType(run, `.${name}()`, inner, "a map");
-      spendItems(run.budget, Object.keys(inner).length);
-      return call(inner);
+      return call(inner, run);
     },
   };
 }

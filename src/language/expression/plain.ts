@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import { setOwn } from "../../schema/words/json.ts";
 import type { Budget } from "./parsing/budget.ts";
-import { spendSteps, spendText, tooDeep, VALUE_DEPTH_MAX } from "./parsing/budget.ts";
-import { isMap, unwrap } from "./values.ts";
+import { spendKeys, spendSteps, spendText, tooDeep, VALUE_DEPTH_MAX } from "./parsing/budget.ts";
+import { isMap, keysOf, unwrap } from "./values.ts";
 
 /**
  * The value as JSON: views become what stands behind them, undefined becomes null, what is not JSON becomes null. A part
@@ -39,8 +39,8 @@ function listToJson(list: readonly unknown[], budget: Budget, depth: number): Js
 }
 
 function mapToJson(map: JsonObject, budget: Budget, depth: number): JsonObject {
-  const keys = Object.keys(map);
-  spendSteps(budget, 1 + (keys.length >>> 3));
+  spendSteps(budget, 1);
+  const keys = keysOf(map, budget);
   let copy: JsonObject | undefined;
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i]!;
@@ -58,24 +58,27 @@ function mapToJson(map: JsonObject, budget: Budget, depth: number): JsonObject {
 /** The value as JSON text on one line, or indented by `indent` spaces. Its length is taken from the budget first. */
 export function jsonText(value: unknown, budget: Budget, indent = 0): string {
   const json = toJson(value, budget);
-  const expected = jsonLength(json, indent, 0);
+  const expected = jsonLength(json, indent, 0, budget);
   spendText(budget, expected);
   const text = JSON.stringify(json, null, indent);
   spendText(budget, Math.max(0, text.length - expected));
   return text;
 }
 
-/** A lower bound of the length of a value's JSON text: escapes are not counted. */
-function jsonLength(json: Json, indent: number, depth: number): number {
+/** A lower bound of the length of a value's JSON text: escapes are not counted. Takes the keys of maps from the budget. */
+function jsonLength(json: Json, indent: number, depth: number, budget: Budget): number {
   if (typeof json === "string") return json.length + 2;
   if (typeof json !== "object") return typeof json === "number" ? 1 : 4;
   if (json === null) return 4;
   const perItem = 1 + indent * (depth + 1);
   let length = 1;
   if (Array.isArray(json)) {
-    for (const item of json) length += perItem + jsonLength(item, indent, depth + 1);
+    for (const item of json) length += perItem + jsonLength(item, indent, depth + 1, budget);
   } else {
-    for (const key of Object.keys(json)) length += key.length + 3 + perItem + jsonLength(json[key]!, indent, depth + 1);
+    const keys = keysOf(json, budget);
+    // Once more for writing it.
+    spendKeys(budget, keys.length);
+    for (const key of keys) length += key.length + 3 + perItem + jsonLength(json[key]!, indent, depth + 1, budget);
   }
   return length;
 }

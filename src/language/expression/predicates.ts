@@ -1,7 +1,7 @@
 import { View } from "../views/view.ts";
 import { isEqual, isIn, order } from "./equality.ts";
 import { wrongType } from "./filter.ts";
-import { spendScan } from "./parsing/budget.ts";
+import { spendSteps } from "./parsing/budget.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
 import type { Signature } from "./signature.ts";
@@ -76,7 +76,8 @@ function cased(name: string, change: (text: string) => string): Predicate {
       const inner = unwrap(value);
       if (inner === undefined) return false;
       if (typeof inner !== "string") throw wrongType(run, `the test "${name}"`, inner, "text");
-      spendScan(run.budget, inner.length);
+      // Two copies, as for a text that is written.
+      spendSteps(run.budget, inner.length >>> 4);
       return inner === change(inner) && inner.toLowerCase() !== inner.toUpperCase();
     },
   };

@@ -4,7 +4,7 @@ import { spendItems, spendSearch, spendSteps, spendText } from "./parsing/budget
 import { textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
-import { characters, isMap, unwrap } from "./values.ts";
+import { characters, isMap, keysOf, unwrap } from "./values.ts";
 
 /** Filters from text to text (or to a list of texts). Numbers, booleans and null are taken by their text. */
 export const TEXT_FILTERS: Readonly<Record<string, Filter>> = {
@@ -39,7 +39,7 @@ export const TEXT_FILTERS: Readonly<Record<string, Filter>> = {
         textFor(run, "truncate", value),
         {
           length: countArgument(run, "truncate", length, 255),
-          killWords: flagArgument(killWords, false),
+          killWords: flagArgument(run, killWords, false),
           end: textArgument(run, "truncate", end, "..."),
           leeway: countArgument(run, "truncate", leeway, 5),
         },
@@ -51,13 +51,13 @@ export const TEXT_FILTERS: Readonly<Record<string, Filter>> = {
     apply: (value, [width, first], run) => {
       const text = textFor(run, "indent", value);
       const space = Math.max(0, countArgument(run, "indent", width, 4));
+      spendText(run.budget, text.length);
       const lines = text.split("\n");
       spendItems(run.budget, lines.length);
-      spendText(run.budget, text.length + lines.length * space);
+      spendText(run.budget, lines.length * space);
       const margin = " ".repeat(space);
-      const indented = lines.map((line, i) =>
-        line === "" || (i === 0 && !flagArgument(first, false)) ? line : margin + line,
-      );
+      const isFirst = flagArgument(run, first, false);
+      const indented = lines.map((line, i) => (line === "" || (i === 0 && !isFirst) ? line : margin + line));
       return indented.join("\n");
     },
   },
@@ -192,7 +192,7 @@ function truncate(text: string, { length, killWords, end, leeway }: Cut, run: Ru
 function urlencode(value: unknown, run: Run): string {
   const inner = unwrap(value);
   if (!isMap(inner)) return percentEncode(textFor(run, "urlencode", inner), run).replaceAll("%2F", "/");
-  const keys = Object.keys(inner);
+  const keys = keysOf(inner, run.budget);
   spendItems(run.budget, keys.length);
   const part = (item: unknown): string => percentEncode(textOf(item, run.budget), run).replaceAll("%20", "+");
   return keys.map((key) => `${part(key)}=${part(inner[key])}`).join("&");

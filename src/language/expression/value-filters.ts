@@ -11,9 +11,11 @@ import { characters, isTrue, numeric, unwrap } from "./values.ts";
 
 const DEFAULT: Filter = {
   parameters: ["default_value", "boolean"],
-  apply: (value, args) => {
+  apply: (value, args, run) => {
     const [fallback, boolean] = args;
-    const missing = flagArgument(boolean, false) ? !isTrue(value) : (unwrap(value) ?? undefined) === undefined;
+    const missing = flagArgument(run, boolean, false)
+      ? !isTrue(value, run.budget)
+      : (unwrap(value) ?? undefined) === undefined;
     return missing ? (args.length === 0 ? "" : fallback) : value;
   },
 };

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../schema/words/json.ts";
 import { isJsonObject } from "../../schema/words/json.ts";
 import { View } from "../views/view.ts";
 import type { Budget } from "./parsing/budget.ts";
-import { spendItems, spendScan } from "./parsing/budget.ts";
+import { spendItems, spendKeys, spendScan } from "./parsing/budget.ts";
 
 /*
  * Values inside an expression: undefined, JSON, and views. Anything else that a scope may hold (an instance of a class,
@@ -22,17 +22,19 @@ export function isMap(value: unknown): value is JsonObject {
 }
 
 /** Truth inside an expression (`and`, `or`, `not`, `if`): false are undefined, null, 0, and empty text, list and map. */
-export function isTrue(value: unknown): boolean {
+export function isTrue(value: unknown, budget: Budget): boolean {
   if (typeof value === "boolean") return value;
   const inner = unwrap(value);
   if (Array.isArray(inner)) return inner.length > 0;
-  if (isMap(inner)) return hasFields(inner);
+  if (isMap(inner)) return keysOf(inner, budget).length > 0;
   return typeof inner === "object" ? false : Boolean(inner);
 }
 
-function hasFields(map: object): boolean {
-  for (const key in map) if (Object.hasOwn(map, key)) return true;
-  return false;
+/** The keys of a map. To list them is what takes time, also where one of them would do. */
+export function keysOf(map: object, budget: Budget): string[] {
+  const keys = Object.keys(map);
+  spendKeys(budget, keys.length);
+  return keys;
 }
 
 /** What a value is, for messages: "a list". Never the value itself, which may be a secret. */

@@ -2,17 +2,25 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { isJsonObject, setOwn } from "../../schema/words/json.ts";
 import { compileExpression } from "../expression/compile.ts";
-import { type Account, type Limits, openBudget, tooDeep, VALUE_DEPTH_MAX } from "../expression/parsing/budget.ts";
+import {
+  type Account,
+  type Budget,
+  type Limits,
+  openBudget,
+  tooDeep,
+  VALUE_DEPTH_MAX,
+} from "../expression/parsing/budget.ts";
 import { excerpt, offsetOf } from "../expression/parsing/fault.ts";
 import { parseExpression } from "../expression/parsing/parse.ts";
 import { textLiterals } from "../expression/parsing/syntax.ts";
 import { toJson } from "../expression/plain.ts";
 import type { Run, TokenCall } from "../expression/run.ts";
-import { isMap, unwrap } from "../expression/values.ts";
+import { isMap, keysOf, unwrap } from "../expression/values.ts";
 import type { Scope } from "../views/scope.ts";
+import { atOnce, type Pieces } from "../words/pieces.ts";
 import { type Block, collectBlockNeeds, expressionsOf, nestBlocks } from "./blocks.ts";
 import { collectNeeds, type Needs, type NeedsDraft, openNeeds } from "./needs.ts";
-import { type Compiled, scan, type TextProblem } from "./segments.ts";
+import { type Compiled, scanInPieces, type TextProblem } from "./segments.ts";
 import { renderBlocks } from "./write.ts";
 
 /** What a rendering is given besides its scope. */
@@ -68,9 +76,14 @@ export interface Condition {
  * throws: errors are in `problems`.
  */
 export function compileTemplate(source: Json): Template {
+  return atOnce(compileTemplateInPieces(source));
+}
+
+/** {@link compileTemplate} in pieces, the longest of which is one expression. */
+export function* compileTemplateInPieces(source: Json): Pieces<Template> {
   const draft = openNeeds();
   const problems: TemplateProblem[] = [];
-  const part = compilePart(source, [], { needs: draft, problems });
+  const part = isFixed(source) ? undefined : yield* compilePart(source, [], { needs: draft, problems });
   if (part === undefined) return { source, constant: true, needs: draft, problems, render: () => source };
   return { source, constant: false, needs: draft, problems, render: (scope, options) => part(openRun(scope, options)) };
 }
@@ -80,11 +93,20 @@ export function compileTemplate(source: Json): Template {
  * truth. Never throws: a condition that does not parse has `problems`, and `test` throws.
  */
 export function compileCondition(source: Json): Condition {
+  return atOnce(compileConditionInPieces(source));
+}
+
+/** {@link compileCondition} in pieces, the longest of which is one expression. */
+export function* compileConditionInPieces(source: Json): Pieces<Condition> {
   if (typeof source !== "string") {
-    const template = compileTemplate(source);
-    return { ...template, test: (scope, options) => truthy(template.render(scope, options)), mentions: () => false };
+    const template = yield* compileTemplateInPieces(source);
+    return {
+      ...template,
+      test: (scope, options) => truthy(template.render(scope, options), openBudget()),
+      mentions: () => false,
+    };
   }
-  if (MARKS.test(source)) return compileTextCondition(source);
+  if (MARKS.test(source)) return yield* compileTextCondition(source);
   if (source.trim() === "") return { ...compileTemplate(source), test: () => false, mentions: () => false };
   const needs = openNeeds();
   try {
@@ -96,7 +118,10 @@ export function compileCondition(source: Json): Condition {
       source,
       needs,
       problems: [],
-      test: (scope, options) => truthy(evaluate(openRun(scope, options))),
+      test: (scope, options) => {
+        const run = openRun(scope, options);
+        return truthy(evaluate(run), run.budget);
+      },
       mentions: (names) => names.some((name) => literals.has(name)),
     };
   } catch (error) {
@@ -108,11 +133,11 @@ export function compileCondition(source: Json): Condition {
  * Truth of a `when` (language document, section 4.8). Texts are false when they are, letter case and surrounding white
  * space ignored, one of: nothing, `false`, `0`, `no`, `none`, `null`, `off`, `{}`, `[]`.
  */
-export function truthy(value: unknown): boolean {
+export function truthy(value: unknown, budget: Budget): boolean {
   const inner = unwrap(value);
   if (typeof inner === "string") return !FALSE_TEXTS.has(inner.trim().toLowerCase());
   if (Array.isArray(inner)) return inner.length > 0;
-  if (typeof inner === "object") return isMap(inner) && Object.keys(inner).length > 0;
+  if (typeof inner === "object") return isMap(inner) && keysOf(inner, budget).length > 0;
   return Boolean(inner);
 }
 
@@ -131,20 +156,33 @@ interface Findings {
 
 type Path = readonly (string | number)[];
 
-function compilePart(source: Json, path: Path, findings: Findings): Part {
-  if (typeof source === "string") return MARKS.test(source) ? compileTextPart(source, path, findings) : undefined;
+/** A value without templates that has no parts, as most are. */
+function isFixed(source: Json): boolean {
+  return typeof source === "string" ? !MARKS.test(source) : typeof source !== "object" || source === null;
+}
+
+function* compilePart(source: Json, path: Path, findings: Findings): Pieces<Part> {
+  if (typeof source === "string") return yield* compileTextPart(source, path, findings);
   if (typeof source !== "object" || source === null) return undefined;
   if (path.length > VALUE_DEPTH_MAX) return tooDeepPart(path, findings);
   if (Array.isArray(source)) {
-    const parts = source.map((item, i) => compilePart(item, [...path, i], findings));
+    const parts: Part[] = [];
+    for (const [i, item] of source.entries()) {
+      parts.push(isFixed(item) ? undefined : yield* compilePart(item, [...path, i], findings));
+    }
     if (parts.every((part) => part === undefined)) return undefined;
     return (run) => parts.map((part, i) => (part === undefined ? source[i]! : part(run)));
   }
   if (!isJsonObject(source)) return undefined;
-  const entries = Object.keys(source).map((key) => {
+  const entries: { key: string; value: Json; part: Part }[] = [];
+  for (const key of Object.keys(source)) {
     const value = source[key]!;
-    return { key, value, part: compilePart(value, [...path, key], findings) };
-  });
+    entries.push({
+      key,
+      value,
+      part: isFixed(value) ? undefined : yield* compilePart(value, [...path, key], findings),
+    });
+  }
   if (entries.every(({ part }) => part === undefined)) return undefined;
   return (run) => {
     const map = {};
@@ -153,8 +191,8 @@ function compilePart(source: Json, path: Path, findings: Findings): Part {
   };
 }
 
-function compileTextPart(source: string, path: Path, findings: Findings): Part {
-  const text = compileText(source);
+function* compileTextPart(source: string, path: Path, findings: Findings): Pieces<Part> {
+  const text = yield* compileText(source);
   for (const problem of text.problems) findings.problems.push({ ...problem, path });
   const fatal = text.problems.find(({ error }) => error.code === "TEMPLATE_BUDGET");
   if (fatal !== undefined) return failing(fatal.error);
@@ -176,11 +214,12 @@ interface Text {
   readonly problems: readonly TextProblem[];
 }
 
-function compileText(source: string): Text {
-  const { segments, problems } = scan(source);
+function* compileText(source: string): Pieces<Text> {
+  const { segments, problems } = yield* scanInPieces(source);
   const whole = segments.find((segment) => segment.kind === "output");
   if (whole !== undefined && source.trim() === whole.source) return { whole: whole.expression, blocks: [], problems };
   const nested = nestBlocks(segments);
+  yield;
   return { whole: undefined, blocks: nested.blocks, problems: [...problems, ...nested.problems] };
 }
 
@@ -189,8 +228,8 @@ function addNeeds(text: Text, draft: NeedsDraft): void {
   collectBlockNeeds(text.blocks, new Set(), draft);
 }
 
-function compileTextCondition(source: string): Condition {
-  const text = compileText(source);
+function* compileTextCondition(source: string): Pieces<Condition> {
+  const text = yield* compileText(source);
   const [problem] = text.problems;
   if (problem !== undefined) return brokenCondition(source, problem.error, text.problems);
   const needs = openNeeds();
@@ -205,7 +244,7 @@ function compileTextCondition(source: string): Condition {
     problems: alwaysTrue(source, blocks),
     test: (scope, options) => {
       const run = openRun(scope, options);
-      return truthy(whole === undefined ? renderBlocks(blocks, run) : whole.evaluate(run));
+      return truthy(whole === undefined ? renderBlocks(blocks, run) : whole.evaluate(run), run.budget);
     },
     mentions: (names) => names.some((name) => literals.has(name) || texts.some((part) => part.includes(name))),
   };

@@ -53,7 +53,7 @@ function writeBlocks(blocks: readonly Block[], run: Run, frame: Frame, out: stri
         write(textOf(block.expression.evaluate(run), run.budget), run, out);
         break;
       case "if": {
-        const chosen = block.branches.find(({ test }) => test === undefined || isTrue(test.evaluate(run)));
+        const chosen = block.branches.find(({ test }) => test === undefined || isTrue(test.evaluate(run), run.budget));
         if (chosen !== undefined) writeBlocks(chosen.body, run, frame, out);
         break;
       }
@@ -104,7 +104,7 @@ function isChosen(item: unknown, tag: Extract<Tag, { word: "for" }>, run: Run, f
   spendSteps(run.budget, 2);
   frame.bound.clear();
   bind(frame, tag.targets, item, run);
-  return isTrue(tag.filter?.evaluate(run));
+  return isTrue(tag.filter?.evaluate(run), run.budget);
 }
 
 /** What `loop` is in one round. */

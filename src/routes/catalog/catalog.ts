@@ -1,10 +1,15 @@
+import type { Context } from "hono";
 import type { CatalogItem } from "../../schema/api/catalog.ts";
 import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
+import { pathRules } from "../../schema/rules/access-rules.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type JsonObject, own } from "../../schema/words/json.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
+import type { DocumentCaller } from "../../services/catalog/documents.ts";
 import { checkPoolPath } from "../http/authenticate.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 
@@ -42,14 +47,16 @@ export function catalogRoutes(catalog: Catalog) {
       const expected = resource_type === undefined ? {} : { expectedKind: resource_type };
       const permit = (path: string) => c.var.permit("modify", path);
       const maySee = (path: string) => Promise.resolve(c.var.may("execute", path));
-      const registration = { content, ifChanged: if_changed, strict, permit, maySee, ...expected };
+      const caller = documentCaller(c, content);
+      const registration = { content, ifChanged: if_changed, strict, caller, permit, maySee, ...expected };
       const registered = await catalog.register(registration);
       const { path, kind, catalogId, version, unchanged, warnings } = registered;
       const answer = { status: "success", path, kind, catalog_id: catalogId, version, warnings } as const;
       return json(unchanged ? { ...answer, unchanged: true } : answer);
     },
-    validate: async ({ body, json }) => {
-      const { kind = null, path = null, messages } = await catalog.validate(body.content);
+    validate: async ({ body: { content }, json }, c) => {
+      const caller = documentCaller(c, content);
+      const { kind = null, path = null, messages } = await catalog.validate(content, caller);
       return json({ valid: path !== null, kind, path, messages });
     },
     agents: async ({ body: { limit, ...body }, json }, c) => {
@@ -67,6 +74,23 @@ export function catalogRoutes(catalog: Catalog) {
       return json({ entries, next_cursor: nextCursor });
     },
   });
+}
+
+/** Longest document of a user who may register nothing: all they can do is have it read. */
+const UNREGISTERED_MAX = 64 * 1024;
+
+/** Who wants a document read. Throws `FlowError` TOO_LARGE for one that this caller can have no use for. */
+function documentCaller(c: Context<RouteEnvironment>, content: string): DocumentCaller {
+  const { user, role } = c.var;
+  const mayRegister = user === undefined || pathRules(user.playbooks, "modify")?.length !== 0;
+  if (!mayRegister && content.length > UNREGISTERED_MAX) {
+    const most = UNREGISTERED_MAX.toLocaleString("en");
+    const message = `The document was not read: it has ${content.length.toLocaleString("en")} characters, and users who may register nothing can have ${most} read`;
+    throw new FlowError("TOO_LARGE", `${message}. Ask an administrator for a role that allows to modify a playbook`);
+  }
+  // Workers have no name here: all of them are one caller.
+  const name = user === undefined ? (role === "worker" ? "workers" : undefined) : `user ${user.userId}`;
+  return { signal: c.req.raw.signal, ...defined({ user: name }) };
 }
 
 /** The document with `metadata.terminal.visible`, whose default is true. */

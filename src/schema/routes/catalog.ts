@@ -64,7 +64,7 @@ export const CATALOG_ROUTES = {
     user: { action: "modify", of: "asked" },
     body: RegisterBody,
     answer: RegisterAnswer,
-    refusals: [413, 422],
+    refusals: [413, 422, 429],
   }),
   validate: contract({
     method: "post",
@@ -75,7 +75,7 @@ export const CATALOG_ROUTES = {
     user: "session",
     body: ValidateBody,
     answer: ValidateAnswer,
-    refusals: [413, 422],
+    refusals: [413, 422, 429],
   }),
   agents: contract({
     method: "post",

@@ -19,7 +19,7 @@ import type { Diagnostic } from "../../schema/words/diagnostic.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { encodeCursor, textCursor, versionCursor } from "../pagination-cursor.ts";
-import type { Documents } from "./documents.ts";
+import type { DocumentCaller, Documents } from "./documents.ts";
 import { missingChildren } from "./missing-children.ts";
 import type { ReadDocument } from "./read-document.ts";
 
@@ -32,6 +32,8 @@ export interface Registration {
   ifChanged?: boolean;
   /** Refuse a document with a warning too. Default false. What the catalog lacks is no warning of the document itself. */
   strict?: boolean;
+  /** Who registers. Default: the service itself. */
+  caller?: DocumentCaller;
   /** Whether the caller may learn of a path whether it is registered. Default: of all. */
   maySee?(path: string): Promise<boolean>;
   /** Asked for the path of the document before anything is written; refuses by throwing. */
@@ -71,12 +73,12 @@ export interface PageQuery {
 /** The use cases of the catalog. */
 export interface Catalog {
   /**
-   * Throws `FlowError` INVALID_PLAYBOOK with every problem of the document, INVALID_INPUT for an unexpected kind, or UNAVAILABLE
-   * as {@link Documents.read}.
+   * Throws `FlowError` INVALID_PLAYBOOK with every problem of the document, INVALID_INPUT for an unexpected kind, and as
+   * {@link Documents.read}.
    */
   register(registration: Registration): Promise<Registered>;
   /** What registering the text would say of it. Writes nothing. Throws as {@link Documents.read}. */
-  validate(content: string): Promise<Validated>;
+  validate(content: string, caller?: DocumentCaller): Promise<Validated>;
   /** The newest version of each path, in the order of paths. */
   list(page: PageQuery & Visible & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
   /** One version, the newest by default. Throws `FlowError` NOT_FOUND. */
@@ -102,8 +104,8 @@ export function createCatalog(deps: {
       deps.onRegistered(registered);
       return registered;
     },
-    async validate(content) {
-      const { document, diagnostics } = await documents.read(content);
+    async validate(content, caller) {
+      const { document, diagnostics } = await documents.read(content, caller);
       const messages = diagnostics.map((diagnostic) => ({
         severity: diagnostic.severity,
         ...problemOf(diagnostic),
@@ -137,7 +139,7 @@ export function createCatalog(deps: {
 
 async function register(database: Database, documents: Documents, registration: Registration): Promise<Registered> {
   const { content, expectedKind, ifChanged = false } = registration;
-  const { document, diagnostics } = await documents.read(content);
+  const { document, diagnostics } = await documents.read(content, registration.caller);
   if (document === undefined) throw invalidDocument(diagnostics);
   if (registration.strict === true && diagnostics.length > 0) {
     throw invalidDocument(diagnostics.map((diagnostic) => ({ ...diagnostic, severity: "error" })));

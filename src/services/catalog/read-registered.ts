@@ -1,5 +1,5 @@
-import type { Pieces } from "../../engine/program/pieces.ts";
 import { loadRegistered } from "../../language/load/load.ts";
+import type { Pieces } from "../../language/words/pieces.ts";
 import type { Diagnostic } from "../../schema/words/diagnostic.ts";
 import type { Playbook, Step } from "../../schema/words/playbook.ts";
 

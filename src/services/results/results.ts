@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { PayloadStore } from "../../ports/payload-store.ts";
 import type { WritableResultStore } from "../../ports/result-store.ts";
 import type { Database } from "../../repositories/database/database.ts";
@@ -122,8 +123,7 @@ export function createResults(deps: ResultsDeps): Results {
     },
     async load(ref) {
       const { found } = await findStored(database, ref);
-      const text = (await reader.all(ref, found)).toString("utf8");
-      return jsonOf(ref, text);
+      return await jsonOf(ref, (await reader.all(ref, found)).toString("utf8"));
     },
     async save(ref, json) {
       const executionId = executionOfRef(ref);
@@ -156,12 +156,25 @@ async function findStored(database: Database, ref: string) {
   return { found, executionId };
 }
 
-function jsonOf(ref: string, text: string): Json {
+/** JSON that takes several milliseconds to parse. */
+const LARGE_CHARS = 256 * 1024;
+
+/**
+ * The value of a stored text. Other calls have their turn between the parsing of a large one, where a megabyte takes 5 to 50 ms, and
+ * what is done with it: the first wait ends after the sockets of this turn of the event loop, the second after those of the next.
+ */
+async function jsonOf(ref: string, text: string): Promise<Json> {
+  let json: Json;
   try {
-    return JSON.parse(text) as Json;
+    json = JSON.parse(text) as Json;
   } catch (cause) {
     throw notAvailable(ref, "it is not JSON", cause);
   }
+  if (text.length > LARGE_CHARS) {
+    await setImmediate();
+    await setImmediate();
+  }
+  return json;
 }
 
 function isJson(contentType: string): boolean {

@@ -39,3 +39,20 @@ test("words of Python code are names of inputs", () => {
 test("without a workload there is nothing to compare with", () => {
   assert.deepEqual(warnings("workflow: [{ step: a, tool: { kind: noop } }]\n", { any: 1 }), []);
 });
+
+test("of many inputs that nothing reads, the first twenty are compared with the workload's names", () => {
+  const names = Array.from({ length: 300 }, (_, index) => `name_number_${index}: 1`).join(", ");
+  const document = `workload: { ${names} }\nworkflow: [{ step: a, tool: { kind: noop } }]\n`;
+  const input = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`name_nunber_${index}`, 1]));
+  for (const [count, hints] of [
+    [19, 19],
+    [20, 20],
+    [21, 20],
+    [2_000, 20],
+  ] as const) {
+    const found = warnings(document, input(count));
+    assert.equal(found.length, count);
+    assert.equal(found.filter((text) => text.includes("did you mean")).length, hints, String(count));
+  }
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { openBudget } from "../../../src/language/expression/parsing/budget.ts";
 import {
   compileCondition,
   compileTemplate,
@@ -386,10 +387,10 @@ describe("truth of a when", () => {
   ];
   const trueish = [true, 1, -1, "true", "yes", "0.0", "nothing", "[ ]", [0], [[]], { a: 0 }];
   it("is false for nothing, zero, what is empty, and their names", () => {
-    for (const value of falsy) assert.equal(truthy(value), false, JSON.stringify(value));
+    for (const value of falsy) assert.equal(truthy(value, openBudget()), false, JSON.stringify(value));
   });
   it("is true for everything else", () => {
-    for (const value of trueish) assert.equal(truthy(value), true, JSON.stringify(value));
+    for (const value of trueish) assert.equal(truthy(value, openBudget()), true, JSON.stringify(value));
   });
 });
 

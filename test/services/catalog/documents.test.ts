@@ -7,7 +7,7 @@ import { readDocument } from "../../../src/services/catalog/read-document.ts";
 const documents = createDocuments();
 after(() => documents.close());
 
-const AT_ONCE_MAX = 16 * 1024;
+const AT_ONCE_MAX = 4 * 1024;
 const MAX = 1024 * 1024;
 const HEAD = "apiVersion: flow/v2\nkind: Playbook\nmetadata: {name: large, path: large/one}\n";
 const steps = (count: number) =>
@@ -17,7 +17,7 @@ const steps = (count: number) =>
   }).join("");
 const playbook = (count: number) => `${HEAD}workflow:\n${steps(count)}`;
 /** The text and a comment after it, `length` characters in all. */
-const padded = (text: string, length: number) => `${text}#${" ".repeat(length - text.length - 2)}\n`;
+const padded = (text: string, length: number) => `${text}#${" ".repeat(Math.max(0, length - text.length - 2))}\n`;
 
 /** Whether it was read without waiting for anything: before the next turn of the event loop. */
 async function isAtOnce(
@@ -97,7 +97,8 @@ test("what is short is read at once, what is longer in the thread, and what is t
   );
 });
 
-test("large documents are answered in the order in which they came, each with its own", async () => {
+test("large documents are read in the order in which they came, each with its own answer", async () => {
+  const documents = createDocuments({ threads: 1 });
   const order: number[] = [];
   const read = await Promise.all(
     [700, 300, 500].map(async (count) => {
@@ -113,6 +114,7 @@ test("large documents are answered in the order in which they came, each with it
       [700, 300, 500],
     ],
   );
+  await documents.close();
 });
 
 test("16 documents may wait; one more is refused", async () => {
@@ -126,8 +128,8 @@ test("16 documents may wait; one more is refused", async () => {
   await busy.close();
 });
 
-test("playbooks of the catalog come before documents that wait, and 64 of them wait", async () => {
-  const busy = createDocuments();
+test("playbooks of the catalog come before documents that wait, and 256 of them wait", async () => {
+  const busy = createDocuments({ threads: 1 });
   const large = padded(playbook(1), AT_ONCE_MAX + 1);
   const order: string[] = [];
   const reading = [
@@ -135,30 +137,79 @@ test("playbooks of the catalog come before documents that wait, and 64 of them w
       await busy.read(large);
       order.push(name);
     }),
-    ...Array.from({ length: 64 }, async (_, index) => {
+    ...Array.from({ length: 256 }, async (_, index) => {
       await busy.registered(large, "p@1");
       order.push(`playbook ${index}`);
     }),
   ];
   await assert.rejects(busy.registered(large, "p@1"), {
     code: "UNAVAILABLE",
-    message: /64 large playbooks are before it/,
+    message: /256 large playbooks are before it/,
   });
   // They take no place of the documents.
   await busy.read(large);
   await Promise.all(reading);
-  const playbooks = Array.from({ length: 64 }, (_, index) => `playbook ${index}`);
+  const playbooks = Array.from({ length: 256 }, (_, index) => `playbook ${index}`);
   // Of two playbooks the second may be done first: what the thread has read is finished here, in pieces.
   assert.deepEqual([order[0], order.at(-1)], ["first", "second"]);
   assert.deepEqual(new Set(order.slice(1, -1)), new Set(playbooks));
   await busy.close();
 });
 
+const ENDING = new URL("../support/document-thread-that-ends.js", import.meta.url);
+const NEVER = padded(`${playbook(1)}# never ends\n`, AT_ONCE_MAX + 1);
+const SOON = padded(playbook(1), AT_ONCE_MAX + 1);
+
+test("a text that takes too long is an error for its caller, and the next one is read", async () => {
+  const slow = createDocuments({ file: ENDING, readMs: 10_000, threads: 1 });
+  const refused = assert.rejects(slow.read(NEVER), { code: "TIMEOUT", message: /after 10 s it was not done/ });
+  const next = slow.read(SOON);
+  await refused;
+  assert.equal((await next).document?.path, "large/one");
+  await slow.close();
+});
+
+test("of each user one document is read at a time; those of others are read beside it", async () => {
+  const busy = createDocuments({ file: ENDING });
+  const gone = new AbortController();
+  const never = assert.rejects(busy.read(NEVER, { user: "one" }), { code: "UNAVAILABLE" });
+  const waits = assert.rejects(busy.read(SOON, { user: "one", signal: gone.signal }), { code: "CANCELLED" });
+  for (const caller of [{ user: "two" }, { user: "three" }, {}]) {
+    assert.equal((await busy.read(SOON, caller)).document?.path, "large/one");
+  }
+  gone.abort();
+  await waits;
+  await busy.close();
+  await never;
+});
+
+test("four documents of a user may wait; one more is refused, and other users' are read", async () => {
+  const busy = createDocuments();
+  const mine = Array.from({ length: 4 }, () => busy.read(SOON, { user: "one" }));
+  const refused = {
+    code: "RATE_LIMITED",
+    message: /4 large documents of this user/,
+    detail: { retry_after_seconds: 1 },
+  };
+  await assert.rejects(busy.read(SOON, { user: "one" }), refused);
+  assert.equal((await busy.read(SOON, { user: "two" })).document?.path, "large/one");
+  await Promise.all(mine);
+  assert.equal((await busy.read(SOON, { user: "one" })).document?.path, "large/one");
+  await busy.close();
+});
+
+test("two texts are read at a time: one that takes long keeps nothing else from being read, and two do", async () => {
+  const busy = createDocuments({ file: ENDING });
+  const never = [1, 2].map(() => assert.rejects(busy.read(NEVER), { code: "UNAVAILABLE", message: /stopping/ }));
+  const third = assert.rejects(busy.read(SOON), { code: "UNAVAILABLE", message: /stopping/ });
+  // Read at once: no thread is needed.
+  assert.equal((await busy.read(playbook(1))).document?.path, "large/one");
+  await busy.close();
+  await Promise.all([...never, third]);
+});
+
 test("a thread that ends is an error for its own text, and another thread reads the others", async () => {
-  const ending = createDocuments({
-    file: new URL("../support/document-thread-that-ends.js", import.meta.url),
-    threadMb: 64,
-  });
+  const ending = createDocuments({ file: ENDING, threadMb: 64 });
   const large = (text: string) => ending.read(padded(`${playbook(1)}# ${text}\n`, AT_ONCE_MAX + 1));
   const ends = (why: RegExp) => ({ code: "UNAVAILABLE", message: why });
   await Promise.all([

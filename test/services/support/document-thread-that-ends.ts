@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { type DocumentRequest, readRequested } from "../../../src/services/catalog/read-requested.ts";
 
-/* The thread that reads documents, which ends over some of them, in the three ways in which a thread can. */
+/* The thread that reads documents, which ends over some of them, in the three ways in which a thread can, or goes on for ever. */
 parentPort?.on("message", (asked: DocumentRequest) => {
   const { content } = asked;
   if (content.includes("ends: by itself")) process.exit(7);
@@ -10,5 +10,6 @@ parentPort?.on("message", (asked: DocumentRequest) => {
     // Small objects, as documents make them.
     for (let kept: unknown; ; ) kept = { kept };
   }
+  if (content.includes("never ends")) for (;;);
   parentPort?.postMessage(readRequested(asked));
 });

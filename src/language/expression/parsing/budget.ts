@@ -79,6 +79,14 @@ const DECISION_MESSAGE =
   "Conditions, admissions, assignments and collections that the server evaluates together need too much work. " +
   "Make them smaller, or do the work in a task";
 
+/** Maps of more keys are tables for the engine, which takes ten times as long to go through their keys. */
+const FEW_KEYS = 100;
+
+/** Takes the steps of going through `count` keys of a map once: 0.3 to 0.5 µs were measured for each key of a large one. */
+export function spendKeys(budget: Budget, count: number): void {
+  spendSteps(budget, count <= FEW_KEYS ? count >>> 3 : 2 * count);
+}
+
 /** Takes the steps of reading through `length` characters: engines search and compare some 64 of them in a step's time. */
 export function spendScan(budget: Budget, length: number): void {
   if (length >= 64) spendSteps(budget, length >>> 6);
