@@ -34,6 +34,8 @@ export interface ToolSettings {
   sandbox?: Promise<Sandbox>;
   /** Kinds that this worker runs (`FLOW_WORKER_TOOLS`). Default: all. */
   kinds?: readonly string[];
+  /** Why a known kind is not among them, and what to do. Default: `FLOW_WORKER_TOOLS` leaves it out. */
+  whyNot?(kind: string): string;
   http?: Omit<HttpOptions, "egress">;
   mcp?: Omit<McpOptions, "egress">;
   nats?: Omit<NatsOptions, "egress">;
@@ -66,9 +68,7 @@ export function createToolRegistry(settings: ToolSettings): ToolRegistry {
       if (closed) throw new FlowError("INTERNAL", `Tool ${kind} was asked for after the tools were closed.`);
       if (!isDriverKind(kind)) return unavailableTool(reasonUnavailable(kind));
       if (settings.kinds !== undefined && !settings.kinds.includes(kind)) {
-        return unavailableTool(
-          `Tasks of kind "${kind}" are not allowed on this worker: add ${kind} to FLOW_WORKER_TOOLS.`,
-        );
+        return unavailableTool((settings.whyNot ?? leftOut)(kind));
       }
       let tool = made.get(kind);
       if (tool === undefined) {
@@ -182,6 +182,10 @@ function reasonUnavailable(kind: string): string {
     return `Tasks of kind "${kind}" cannot be run: this program has no runner for it. ${known}`;
   }
   return `Tasks of kind "${kind}" cannot be run: no such kind is known. ${known}`;
+}
+
+function leftOut(kind: string): string {
+  return `Tasks of kind "${kind}" are not allowed on this worker: add ${kind} to FLOW_WORKER_TOOLS.`;
 }
 
 function unavailableTool(message: string): Tool {

@@ -37,17 +37,22 @@ const operate = (method: string, path: string, body?: unknown) =>
   answerOf(server.url, TOKENS.operator, method, path, body);
 
 /** A worker as its registration makes it: what its claims and heartbeats carry. */
-async function register(name: string): Promise<Record<string, string>> {
-  const { status, body } = await asWorker("POST", "/api/worker/pool/register", { name, capacity: 4 });
+async function register(name: string, token = TOKENS.worker): Promise<Record<string, string>> {
+  const { status, body } = await send(token, "POST", "/api/worker/pool/register", { name, capacity: 4 });
   assert.equal(status, 200, JSON.stringify(body));
   return { "x-flow-worker": String(body["worker_secret"]) };
 }
 
 /** Starts the playbook and claims its first command. */
-async function claimed(path: string, name: string, own: Record<string, string>): Promise<Claimed> {
+async function claimed(
+  path: string,
+  name: string,
+  own: Record<string, string>,
+  token = TOKENS.worker,
+): Promise<Claimed> {
   const { execution_id } = await operate("POST", "/api/execute", { path });
   const ask = { worker: name, limit: 1, wait_ms: WAIT_MS };
-  const { status, body } = await asWorker("POST", "/api/commands/claim", ask, own);
+  const { status, body } = await send(token, "POST", "/api/commands/claim", ask, own);
   assert.equal(status, 200, JSON.stringify(body));
   const [command] = body["commands"] as Claimed[];
   assert.equal(command?.execution_id, execution_id);
@@ -124,9 +129,10 @@ test("attacks with the workers' token", async (t) => {
   const command = await claimed("team/one", "mallory", own);
   const victim = await register("victim");
   const others = await claimed("team/two", "victim", victim);
-  const ended = await claimed("system/admin", "victim", victim);
-  await asWorker("POST", "/api/events/batch", {
-    ...{ worker: "victim", claim_secrets: [ended.claim_secret], events: [completed(ended)] },
+  const pool = String((await operate("POST", "/api/pools", { name: "admin", paths: ["system/**"] }))["token"]);
+  const ended = await claimed("system/admin", "admin", await register("admin", pool), pool);
+  await send(pool, "POST", "/api/events/batch", {
+    ...{ worker: "admin", claim_secrets: [ended.claim_secret], events: [completed(ended)] },
   });
   const abroad = [
     [others.execution_id, "team/two"],

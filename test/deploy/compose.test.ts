@@ -117,10 +117,11 @@ test("each role is published on this machine alone, and the port of callbacks no
   assert.deepEqual(published, expected);
 });
 
-test("of the private addresses tasks reach those of gateway and broker alone", () => {
+test("of the private addresses logins reach those of gateway and broker alone, and tasks the broker's", () => {
   const addressOf = (name: string) => services[name]?.networks?.default.ipv4_address;
-  const allowed = services["worker"]?.environment?.["FLOW_HTTP_ALLOW_PRIVATE"];
-  assert.equal(allowed, `${addressOf("gateway")},${addressOf("nats")}`);
+  const allowed = (name: string) => services[name]?.environment?.["FLOW_HTTP_ALLOW_PRIVATE"];
+  assert.equal(allowed("server"), `${addressOf("gateway")},${addressOf("nats")}`);
+  assert.equal(allowed("worker"), addressOf("nats"));
   assert.match(text, /subnet: 172\.30\.82\.0\/24/);
   for (const name of ["gateway", "nats"]) assert.match(addressOf(name) ?? "", /^172\.30\.82\.\d+$/);
 });

@@ -98,10 +98,10 @@ test("callbacks reach the very pod that waits, from workers alone, and no Servic
   const policy = named("NetworkPolicy", "flow-gateway")?.spec;
   assert.deepEqual(policy?.podSelector, named("Deployment", "flow-gateway")?.spec?.selector);
   const rules = policy?.ingress?.map(({ ports, from }) => [ports[0]?.port, from?.[0]?.podSelector.matchLabels]);
-  const workers = named("Deployment", "flow-worker")?.spec?.template?.metadata.labels;
+  const servers = named("Deployment", "flow-server")?.spec?.template?.metadata.labels;
   assert.deepEqual(rules, [
     ["http", undefined],
-    ["callbacks", workers],
+    ["callbacks", servers],
   ]);
 });
 

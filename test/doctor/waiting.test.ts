@@ -27,6 +27,9 @@ const CASES: [
   ["no_worker", "there is no worker", [], ["http"], null],
   ["no_worker", "the only worker is silent", [worker({ isSilent: true })], ["http"], null],
   ["no_worker", "the only worker drains", [worker({ status: "draining" })], ["http"], null],
+  ["no_worker", "the only worker is of a pool", [worker({ labels: { "flow.pool": "team" } })], ["http"], null],
+  ["unnoticed", "its pool has room", [worker({ labels: { "flow.pool": "a" } })], ["http"], { "flow.pool": "a" }],
+  ["no_labels", "no worker is of its pool", [WORKER], ["http"], { "flow.pool": "a" }],
   ["no_kind", "no worker runs the kind", [WORKER], ["shell"], null],
   [
     "no_kind",

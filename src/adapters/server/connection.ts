@@ -68,35 +68,13 @@ export function connectServer(address: ServerAddress): ServerConnection {
   });
   const always = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
   return {
-    async call({
-      method,
-      path,
-      body,
-      idempotencyKey,
-      unanswered,
-      traceparent,
-      claim,
-      session,
-      address,
-      timeoutMs,
-      signal,
-    }) {
-      const worker = workerSecret?.();
+    async call(call) {
+      const { method, path, body, timeoutMs, signal } = call;
       try {
         const answer = await pool.request({
           method,
           path: `${prefix}${path}`,
-          headers: {
-            ...always,
-            ...(body !== undefined && { "content-type": "application/json" }),
-            ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
-            ...(unanswered !== undefined && { [UNANSWERED_HEADER]: String(unanswered) }),
-            ...(traceparent !== undefined && { traceparent }),
-            ...(worker !== undefined && { "x-flow-worker": worker }),
-            ...(claim !== undefined && { "x-flow-claim": claim }),
-            ...(session !== undefined && { "x-flow-session": session.tokenSha256 }),
-            ...defined({ "x-flow-address": session?.address ?? address }),
-          },
+          headers: { ...always, ...headersOf(call, workerSecret?.()) },
           ...(body !== undefined && { body }),
           headersTimeout: timeoutMs,
           bodyTimeout: timeoutMs,
@@ -117,6 +95,21 @@ export function connectServer(address: ServerAddress): ServerConnection {
       }
     },
     close: () => pool.destroy(),
+  };
+}
+
+/** The headers of a call, without who calls. `worker`: the secret that this worker was given when it registered last. */
+export function headersOf(call: ServerCall, worker: string | undefined): Record<string, string> {
+  const { body, idempotencyKey, unanswered, traceparent, claim, session, address } = call;
+  return {
+    ...(body !== undefined && { "content-type": "application/json" }),
+    ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+    ...(unanswered !== undefined && { [UNANSWERED_HEADER]: String(unanswered) }),
+    ...(traceparent !== undefined && { traceparent }),
+    ...(worker !== undefined && { "x-flow-worker": worker }),
+    ...(claim !== undefined && { "x-flow-claim": claim }),
+    ...(session !== undefined && { "x-flow-session": session.tokenSha256 }),
+    ...defined({ "x-flow-address": session?.address ?? address }),
   };
 }
 

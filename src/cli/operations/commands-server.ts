@@ -187,7 +187,7 @@ const POOLS: CliCommandSet = {
       ],
     ),
     poolCommand("rotate", "Print a new token; the old one is refused at once", [POOL_NAME]),
-    poolCommand("revoke", "Refuse the token at once; other workers run the paths again", [POOL_NAME]),
+    poolCommand("revoke", "Refuse the token at once; others run the paths again", [POOL_NAME]),
   ],
   details: `A worker of a pool (FLOW_WORKER_TOKEN is the pool's token) gets commands of the pool's paths and no others, and no other worker
 gets these. Where the paths of several pools match, the longest pattern counts. Commands that waited when the pool was made

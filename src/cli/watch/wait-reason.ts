@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { OpenCommandAnswer } from "../../schema/api/executions.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
+import { isOfOtherPool } from "../../schema/rules/pool-label.ts";
 import type { RunModel } from "../progress/run-model.ts";
 import { callServer } from "../server/client.ts";
 import { listWorkers } from "../server/executions-api.ts";
@@ -23,7 +24,7 @@ export function waitReason(
   { kinds = [], labels = {} }: Pick<OpenCommandAnswer, "kinds" | "labels">,
   workers: readonly Worker[],
 ): WaitReason {
-  const ready = workers.filter(({ status }) => status === "ready");
+  const ready = workers.filter((worker) => worker.status === "ready" && !isOfOtherPool(worker.labels, labels));
   const stuck = (text: string) => ({ text, isStuck: true });
   if (ready.length === 0) return stuck("no worker is ready");
   const required = Object.entries(labels);

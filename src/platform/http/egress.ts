@@ -43,6 +43,17 @@ export interface EgressOptions {
   resolve?: (hostname: string) => Promise<LookupAddress[]>;
 }
 
+/** Private networks (RFC 1918, 4193, 6598) and this machine. Link-local addresses are not among them. */
+export const PRIVATE_RANGES: readonly string[] = [
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "172.16.0.0/12",
+  "192.168.0.0/16",
+  "::1/128",
+  "fc00::/7",
+];
+
 /** Builds the guard. Throws FlowError `INVALID_SETTING` for a range that is not a CIDR. */
 export function createEgressGuard(options: EgressOptions): EgressGuard {
   const allowed = options.allowPrivate === "all" ? "all" : options.allowPrivate.map(parseRange);

@@ -153,6 +153,29 @@ function givenUp(sql: Database["sql"], { staleMs, hardTimeoutMs }: ClaimPolicy) 
   )`;
 }
 
+/**
+ * Labels the open commands of system playbooks as those of the pool that servers have, unless they are of one of `others`: a server of
+ * an older version issued them, or their pool was revoked. Returns their number. Locks: these commands, in the order of their ids.
+ */
+export async function labelSystemCommands(
+  { sql }: Database,
+  { label, pool, others }: { label: string; pool: string; others: readonly string[] },
+): Promise<number> {
+  const { count } = await sql`
+    with stray as materialized (
+      select c.command_id
+      from flow.command c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
+      where c.status in ('PENDING', 'CLAIMED', 'RUNNING')
+        and (starts_with(e.path, 'api_integration/') or starts_with(e.path, 'system/'))
+        and coalesce(c.labels->>${label}, '') <> all(${[pool, ...others]}::text[])
+      order by c.command_id
+      for no key update of c
+    )
+    update flow.command as c set labels = coalesce(c.labels, '{}') || jsonb_build_object(${label}::text, ${pool}::text)
+    from stray where c.command_id = stray.command_id`;
+  return count;
+}
+
 /** Commands as they were issued, by id. Unknown ids are left out. */
 export async function loadCommandBodies({ sql }: Database, commandIds: readonly string[]): Promise<Command[]> {
   const rows = await sql<{ body: Command }[]>`

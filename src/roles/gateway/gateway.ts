@@ -170,7 +170,7 @@ function openLogin(
     sessionOf: sessions.check,
     sleep: systemClock.sleep,
     onCallbackMissed(executionId) {
-      const hint = `workers must reach ${callbackUrl} (FLOW_GATEWAY_INTERNAL_URL), as FLOW_HTTP_ALLOW_PRIVATE lets them`;
+      const hint = `servers must reach ${callbackUrl} (FLOW_GATEWAY_INTERNAL_URL), as FLOW_HTTP_ALLOW_PRIVATE lets them`;
       logger.warn({ execution_id: executionId }, `a login was slow as its callback did not come: ${hint}`);
     },
     onRefused(refused) {

@@ -20,6 +20,7 @@ import { createApp } from "../../routes/app.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { createCatalog } from "../../services/catalog/catalog.ts";
 import { createDocuments } from "../../services/catalog/documents.ts";
+import { OWN_POOL } from "../../services/workers/pools.ts";
 import { lameDuckMs, openLameDuck } from "../http/lame-duck.ts";
 import { listen } from "../http/listen.ts";
 import { malformed } from "../http/malformed.ts";
@@ -30,6 +31,7 @@ import { registerGivenCredentials } from "./given-credentials.ts";
 import { asOwner, findDatabase } from "./open-database.ts";
 import { prepareLogins } from "./prepare-logins.ts";
 import { startService } from "./start-services.ts";
+import { startSystemWorker } from "./system-worker.ts";
 import { mcpOf } from "./wire-services.ts";
 
 /** What a server needs to begin. */
@@ -85,7 +87,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   await awaiting(() => asOwner(database, found)((owner) => prepareSchema(owner, logger)));
   const documents = createDocuments();
   lifecycle.add("the reading of documents", () => documents.close());
-  const { service, metrics, reaper, diagnose, overview } = await startService(
+  const { service, metrics, reaper, diagnose, overview, processor } = await startService(
     { ...deps, awaiting },
     { database, found, keys, documents },
   );
@@ -131,6 +133,8 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   lifecycle.add("the HTTP server", () => listener.close());
   // Waiting requests are answered, so that the HTTP server can end.
   lifecycle.add("waiting requests", () => stopping.abort());
+  const answer = (request: Request) => app.fetch(request, { ownPool: OWN_POOL });
+  startSystemWorker({ ...deps, server: processor, service, documents, answer });
   openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
   const signOffWorker = (name: string) => service.workers.deregister(name);
   return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined, signOffWorker };

@@ -53,6 +53,8 @@ export interface StartedService {
   reaper: Reaper;
   diagnose: ReturnType<typeof createDiagnosis>;
   overview: ReturnType<typeof createOverview>;
+  /** Name of this server among those of its database. */
+  processor: string;
 }
 
 /**
@@ -96,7 +98,7 @@ export async function startService(
   lifecycle.add("the audit log", () => service.audit.close());
   lifecycle.add("the results that go", () => service.results.close());
   lifecycle.add("the executions", () => orchestrator.close());
-  await awaiting(() => service.pools.refresh());
+  await awaiting(() => service.pools.prepare());
   await awaiting(() => orchestrator.recovery.recover(0));
   await awaiting(() => orchestrator.recovery.poll());
   listenToOthers({ found, broker, service, ownNotices, processor, logger, lifecycle });
@@ -126,7 +128,7 @@ export async function startService(
     limits: { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs: config.reaperHardTimeoutMs },
   });
   const overview = openOverview(config, { database, broker: link, reaper, processor });
-  return { service, metrics, reaper, diagnose, overview };
+  return { service, metrics, reaper, diagnose, overview, processor };
 }
 
 /** Needs a session of the database for itself. */

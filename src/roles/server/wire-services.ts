@@ -75,7 +75,8 @@ export type ServiceConfig = Pick<
   | "sqlExecuteMs"
   | "sqlExecuteOwn"
   | "sqlExecuteRowsMax"
->;
+> &
+  Partial<Pick<Config, "serverToken">>;
 
 /** What the service is made of. */
 export interface ServiceDeps {
@@ -138,7 +139,7 @@ const PROGRAMS_READ_MAX = 50;
 /** Builds the service. It works until `orchestrator.close()`. */
 export function createService(deps: ServiceDeps): Service {
   const { database, config } = deps;
-  const pools = createPools({ database });
+  const pools = createPools({ database, hasOwn: config.serverToken !== undefined });
   const { keychain, keychainUpkeep, observer: observerWithKeychain } = keychainOf(deps);
   const hardTimeoutMs = config.claimHardTimeoutMs ?? config.reaperHardTimeoutMs;
   const policy = { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs };

@@ -2,16 +2,13 @@ import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import { CREDENTIAL_PREFIX } from "../../adapters/file-credentials.ts";
-import { createServerChildren } from "../../adapters/server/children.ts";
-import { connectServer, inNameOf } from "../../adapters/server/connection.ts";
+import { createClaimParts } from "../../adapters/server/claim-parts.ts";
+import { connectServer } from "../../adapters/server/connection.ts";
 import { createServerCredentials } from "../../adapters/server/credentials.ts";
 import { createHeartbeat, type Heartbeat } from "../../adapters/server/heartbeat.ts";
-import { createServerKeychain } from "../../adapters/server/keychain.ts";
 import { createServerMcpServers } from "../../adapters/server/mcp-servers.ts";
 import { createEntryReader } from "../../adapters/server/programs.ts";
-import { createServerResults } from "../../adapters/server/results.ts";
 import { createRunningTable, type RunningTable } from "../../adapters/server/running-table.ts";
-import { createServerSealing } from "../../adapters/server/sealing.ts";
 import { createServerWork } from "../../adapters/server/work.ts";
 import { moment, systemClock } from "../../adapters/system-clock.ts";
 import { type Config, templateEnvironment } from "../../platform/config/config.ts";
@@ -24,7 +21,6 @@ import { createDocuments } from "../../services/catalog/documents.ts";
 import { createProgramCache } from "../../services/orchestration/memory/program-cache.ts";
 import type { TaskLine } from "../../worker/deps.ts";
 import { createLease, type Lease } from "../../worker/lease.ts";
-import type { RunningCommand } from "../../worker/loop/running-command.ts";
 import { createWorker, type Worker } from "../../worker/loop/worker.ts";
 import { createClaimTraces } from "../telemetry/claim-traces.ts";
 import { openProcessTracing } from "../telemetry/open-tracing.ts";
@@ -59,8 +55,6 @@ const STOP_EXTRA_MS = 10_000;
 /** Said at the start of a worker that has no sandbox for the code of its tasks. */
 const UNISOLATED =
   "python and shell tasks run without a sandbox: their code can read what this worker can. Install bubblewrap, or let its user make user namespaces";
-/** How long `artifact` tries to read a result. */
-const ARTIFACT_MS = 120_000;
 /** Time between two lines of counters, at level debug. */
 const SUMMARY_MS = 60_000;
 
@@ -154,13 +148,12 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
   const workerSecret = () => heartbeat.secret();
   const calls = connectServer({ ...basis, connections: CALL_CONNECTIONS, workerSecret });
   const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS, workerSecret });
-  const server = { connection: calls, clock: systemClock, random: Math.random };
   const tools = createWorkerTools(config);
   const documents = createDocuments();
   const ending = newAbort();
-  const children = createServerChildren({ ...server, connection: waits, calls, connections: WAIT_CONNECTIONS });
-  const named = (claim: RunningCommand) => ({ ...server, connection: inNameOf(calls, claim.work.secret) });
-  const sealersOf = createServerSealing(server, ending.signal);
+  const server = { connection: calls, clock: systemClock, random: Math.random };
+  const asked = { ...server, calls, waits, waitConnections: WAIT_CONNECTIONS, name, ending: ending.signal };
+  const parts = createClaimParts(asked);
   const work = createWorker({
     server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }),
     programs: createProgramCache(createEntryReader(calls), documents),
@@ -177,19 +170,9 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
       env: templateEnvironment(config),
       log: (line) => logLine(logger, line),
     },
-    childrenOf: (claim) => children.of(claim),
-    resultsOf: (claim) => createServerResults(named(claim), claim, name),
-    secretsOf: (claim) => ({
-      credentials: createServerCredentials(named(claim), ending.signal),
-      keychain: createServerKeychain({ ...named(claim), waits: inNameOf(waits, claim.work.secret) }, ending.signal),
-      sealers: sealersOf(claim.work),
-      stored: {
-        load: (ref, reader) => {
-          const reading = { ...claim, signal: AbortSignal.timeout(ARTIFACT_MS) };
-          return createServerResults(named(claim), reading, name).load(ref, reader);
-        },
-      },
-    }),
+    childrenOf: parts.childrenOf,
+    resultsOf: parts.resultsOf,
+    secretsOf: parts.secretsOf,
     ...(tracing !== undefined && { traceOf: createClaimTraces(tracing, name, systemClock.now) }),
     capacity: config.workerCapacity,
     newAbort,

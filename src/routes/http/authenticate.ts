@@ -5,8 +5,8 @@ import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { Secret } from "../../platform/crypto/secret.ts";
 import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
 import type { RouteContract, TokenRole } from "../../schema/routes/contract.ts";
-import { matchesPattern } from "../../schema/rules/access-rules.ts";
 import { claimRequired, notOfClaim } from "../../schema/rules/claim-refusals.ts";
+import { servesPath } from "../../schema/rules/pool-label.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../../services/access/access.ts";
@@ -53,8 +53,10 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
     const definition = known.get(routeOf(c) ?? "");
     const least = definition?.access ?? "operator";
     const authorization = c.req.header("authorization");
-    const given = roleOf(authorization);
-    const pool = given === undefined ? await parts.pools.ofToken(bearerOf(authorization) ?? "") : undefined;
+    const ownPool = c.env?.ownPool;
+    const given = ownPool === undefined ? roleOf(authorization) : undefined;
+    const pool =
+      ownPool ?? (given === undefined ? await parts.pools.ofToken(bearerOf(authorization) ?? "") : undefined);
     if (pool !== undefined) c.set("pool", pool);
     const role = pool === undefined ? given : "worker";
     c.set("role", role ?? "anonymous");
@@ -139,7 +141,7 @@ export function provenInstance(
 /** Throws the refusal to a worker of a pool that does not run playbooks of this path. */
 export function checkPoolPath(c: Context<RouteEnvironment>, path: string, refusal: () => FlowError): void {
   const pool = c.get("pool");
-  if (pool !== undefined && !pool.paths.some((pattern) => matchesPattern(pattern, path))) throw refusal();
+  if (pool !== undefined && !servesPath(pool.paths, path)) throw refusal();
 }
 
 const RANK: Readonly<Record<TokenRole, number>> = { anonymous: 0, worker: 1, operator: 2 };

@@ -16,8 +16,12 @@ export type Role = TokenRole | "user";
 
 /** What the middleware finds out about a request, for the handlers behind it. */
 export interface RouteEnvironment {
-  /** What the request came with; nothing where there is no port. */
-  Bindings: { incoming?: { socket: { remoteAddress?: string | undefined } } };
+  Bindings: {
+    /** What the request came with; nothing where there is no port. */
+    incoming?: { socket: { remoteAddress?: string | undefined } };
+    /** Of a call that this process makes itself: in the name of which pool. What came over a port has none. */
+    ownPool?: WorkerPool;
+  };
   Variables: {
     /** Id of the request: in the answer's `x-request-id`, in error bodies and in the log. */
     requestId: string;

@@ -1,6 +1,7 @@
 import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import { COMMAND_ROUTES } from "../../schema/routes/workers.ts";
+import { poolWork } from "../../schema/rules/pool-label.ts";
 import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import type { Workers } from "../../services/workers/workers.ts";
@@ -16,7 +17,7 @@ export function commandRoutes(
   orchestrator: Pick<Orchestrator, "claim">,
   workers: Pick<Workers, "claimOne">,
   secrets: ClaimSecrets,
-  pools: Pick<Pools, "has">,
+  pools: Pick<Pools, "has" | "hasOwn">,
   metrics: Pick<Metrics, "claimAnswered">,
   stopping: AbortSignal,
 ) {
@@ -38,7 +39,7 @@ export function commandRoutes(
       provenInstance(c, secrets, body.worker);
       const commandId = pathId(params.command_id, "command");
       return json(
-        commandAnswer(await workers.claimOne(commandId, body.worker, abilityOf(c, {}, pools).isOfPool), secrets),
+        commandAnswer(await workers.claimOne(commandId, body.worker, poolWork(c.get("pool"), pools)), secrets),
       );
     },
   });

@@ -3,6 +3,7 @@ import * as v from "valibot";
 import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import { EVENT_BYTES_MAX, EventInput, fromInput, type ReportedEvent } from "../../schema/api/event-input.ts";
 import { BatchEnvelope, SingleEventBody } from "../../schema/api/events.ts";
+import { type PoolWork, poolWork } from "../../schema/rules/pool-label.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { ClaimInput } from "../../services/orchestration/rounds/types.ts";
@@ -51,18 +52,14 @@ export function readBatch(body: unknown, eventsMax: number, now: number, bodyByt
   return { worker, events: sent, claim: claim === undefined ? undefined : claimOf(claim, worker), secrets };
 }
 
-/**
- * What a worker can run by its token: a pool's workers run the commands of their pool alone, and have its labels; all others what is of
- * no pool, or of one that is gone.
- */
+/** What a worker can run by its token: a pool's workers have the labels of their pool besides their own. */
 export function abilityOf(
   c: Context<RouteEnvironment>,
   labels: JsonObject,
-  pools: Pick<Pools, "has">,
-): Required<Pick<ClaimInput, "labels" | "isOfPool">> {
+  pools: Pick<Pools, "has" | "hasOwn">,
+): PoolWork & Pick<ClaimInput, "labels"> {
   const pool = c.get("pool");
-  if (pool === undefined) return { labels, isOfPool: (name) => name === undefined || !pools.has(name) };
-  return { labels: { ...labels, ...pool.labels }, isOfPool: (name) => name === pool.name };
+  return { labels: { ...labels, ...pool?.labels }, ...poolWork(pool, pools) };
 }
 
 /** Reads the body of a single event. Throws `FlowError` INVALID_INPUT. */

@@ -19,7 +19,7 @@ export interface EventRouteDeps {
   orchestrator: Pick<Orchestrator, "report">;
   batches: Batches;
   claimSecrets: ClaimSecrets;
-  pools: Pick<Pools, "has">;
+  pools: Pick<Pools, "has" | "hasOwn">;
   /** `FLOW_BATCH_EVENTS_MAX` and `FLOW_BATCH_BYTES_MAX`. */
   limits: { eventsMax: number; bytesMax: number };
   streams: StreamRoom;

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
 import { WORKER_ROUTES } from "../../schema/routes/workers.ts";
-import { labelsOf } from "../../schema/rules/pool-label.ts";
+import { labelsOf, SERVER_WORKER_PREFIX } from "../../schema/rules/pool-label.ts";
 import { defined } from "../../schema/words/defined.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Workers } from "../../services/workers/workers.ts";
@@ -19,6 +20,7 @@ export function workerRoutes(workers: Workers, secrets: ClaimSecrets, stopping: 
   return serve(WORKER_ROUTES, {
     register: async ({ body: { name, capacity, labels = {}, capabilities = [], runtime = {} }, json }, c) => {
       const pool = c.get("pool");
+      if (name.startsWith(SERVER_WORKER_PREFIX)) throw reservedName(name);
       const shown = labelsOf({ ...labels, ...pool?.labels }, pool?.name) ?? {};
       const entry = { name, capacity, labels: shown, capabilities };
       if (c.get("role") !== "worker") {
@@ -72,6 +74,12 @@ function itemOf(worker: Awaited<ReturnType<Workers["list"]>>["items"][number]): 
     heartbeat_age_ms: worker.heartbeatAgeMs,
     created_at: worker.createdAt.toISOString(),
   };
+}
+
+/** Under it a worker could have the commands of one inside a server given back. */
+function reservedName(name: string): FlowError {
+  const why = `names that begin with '${SERVER_WORKER_PREFIX}' are those of the workers inside servers`;
+  return new FlowError("FORBIDDEN", `No worker may register as '${name}': ${why}. Use another one (FLOW_WORKER_NAME)`);
 }
 
 /** What makes a process the one that registered is told to that process alone. */

@@ -1,5 +1,6 @@
 import type { SeenWorker, WaitingCommands } from "../../repositories/doctor/stuck-work.ts";
 import type { Finding } from "../../schema/api/doctor.ts";
+import { isOfOtherPool } from "../../schema/rules/pool-label.ts";
 import { counted, finding, shellWord } from "./finding.ts";
 
 /** Why commands wait longer than they should. */
@@ -13,7 +14,9 @@ export function whyWaiting(
   { kinds, labels }: Pick<WaitingCommands, "kinds" | "labels">,
   workers: readonly Pick<SeenWorker, "status" | "isSilent" | "capabilities" | "labels" | "held" | "capacity">[],
 ): WaitingReason {
-  const ready = workers.filter(({ status, isSilent }) => status === "ready" && !isSilent);
+  const ready = workers.filter(
+    (worker) => worker.status === "ready" && !worker.isSilent && !isOfOtherPool(worker.labels, labels),
+  );
   if (ready.length === 0) return "no_worker";
   const ofKind = ready.filter(({ capabilities }) => kinds.every((kind) => capabilities.includes(kind)));
   if (ofKind.length === 0) return "no_kind";

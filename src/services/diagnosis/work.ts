@@ -10,6 +10,7 @@ import {
   waitingCommands,
 } from "../../repositories/doctor/stuck-work.ts";
 import { EXECUTIONS_NAMED_MAX } from "../../schema/api/doctor.ts";
+import { isInServer } from "../../schema/rules/pool-label.ts";
 import { type CheckResult, counted, finding, shellWord } from "./finding.ts";
 import { type DoctorLimits, FINDINGS_MAX, ROWS_MAX } from "./limits.ts";
 import { isOutOfReach, waitingFindings, whyWaiting } from "./waiting.ts";
@@ -29,8 +30,10 @@ export async function checkWaiting(reading: Reading, { staleMs }: DoctorLimits):
     waiting.filter((group) => group.ageMs >= staleMs || isOutOfReach(whyWaiting(group, workers))),
     workers,
   );
-  const ready = workers.filter(({ status, isSilent }) => status === "ready" && !isSilent).length;
-  return { findings: findings.slice(0, FINDINGS_MAX), counts: { workers_ready: ready } };
+  const ready = workers.filter(
+    ({ status, isSilent, labels }) => status === "ready" && !isSilent && !isInServer(labels),
+  );
+  return { findings: findings.slice(0, FINDINGS_MAX), counts: { workers_ready: ready.length } };
 }
 
 /** Commands held by a lost worker, or held for too long. */

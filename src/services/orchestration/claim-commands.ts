@@ -12,7 +12,7 @@ import type { ClaimedCommand, ClaimInput } from "./rounds/types.ts";
 /** The part of {@link Orchestrator} that assigns commands to workers. */
 export function createClaiming(
   parts: OrchestratorParts,
-): Pick<Orchestrator, "claim" | "claimOne" | "offer" | "dismiss"> {
+): Pick<Orchestrator, "claim" | "claimOne" | "offer" | "dismiss" | "untilReady"> {
   const waits = new Set<Wait>();
   const offer: Orchestrator["offer"] = async (commandIds, abandoned) => {
     const { store, ready, roundLoop, now, observer } = parts;
@@ -39,8 +39,24 @@ export function createClaiming(
     dismiss(worker) {
       for (const wait of [...waits]) if (wait.worker === worker) wait.leave();
     },
-    claimOne: (commandId, worker, isOfPool) => claimOne(parts, commandId, worker, isOfPool),
+    claimOne: (commandId, worker, work) => claimOne(parts, commandId, worker, work),
+    async untilReady(ability, signal) {
+      while (!signal.aborted && !parts.ready.suits(ability)) await untilLabelled(parts.labelled, signal);
+    },
   };
+}
+
+/** Resolves when a command with labels becomes ready, or the signal aborts. */
+function untilLabelled(listeners: Set<() => void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      listeners.delete(done);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    listeners.add(done);
+    signal.addEventListener("abort", done, { once: true });
+  });
 }
 
 /** A waiting claim. */
@@ -114,19 +130,16 @@ async function claimOne(
   parts: OrchestratorParts,
   commandId: string,
   worker: string,
-  isOfPool: ClaimInput["isOfPool"],
+  work: PoolWork = {},
 ): Promise<ClaimedCommand | undefined> {
   parts.checkOpen("UNAVAILABLE");
   const { store, roundLoop, limits, now } = parts;
   const [entry] = await withoutLost(parts, await store.claimableCommands([commandId]));
   if (entry === undefined) return undefined;
-  if (isOfPool?.(poolOf(entry.labels)) === false) {
-    throw new FlowError("FORBIDDEN", `Command ${commandId} is not of this worker's pool`, {
-      detail: { reason: "pool" },
-    });
-  }
+  if (work.isOfPool?.(poolOf(entry.labels)) === false) throw notOfPool(commandId);
   const ready = { ...entry, readyAt: now() };
   let tentative: TentativeClaim | undefined;
+  let isRefused = false;
   const { at } = await runJob(roundLoop, [entry.executionId], (base) => ({
     ...base,
     check: () => undefined,
@@ -134,12 +147,22 @@ async function claimOne(
       tentative = undefined;
       const changes = round.changes(entry.executionId);
       if (changes === undefined || openCommand(changes.live.state, commandId)?.attempt !== entry.attempt) return;
+      isRefused = work.runsPath?.(changes.live.state.path) === false;
+      if (isRefused) return;
       parts.ready.remove(commandId);
       tentative = claimEntry(ready, changes, worker, now());
     },
   }));
+  if (isRefused) throw notOfPool(commandId);
   const [body] = tentative === undefined ? [] : await store.commandBodies([commandId]);
   return tentative === undefined || body === undefined
     ? undefined
     : claimedCommand(tentative, body, at + limits.leaseMs);
+}
+
+type PoolWork = Pick<ClaimInput, "isOfPool" | "runsPath">;
+
+function notOfPool(commandId: string): FlowError {
+  const message = `Command ${commandId} is not of this worker's pool`;
+  return new FlowError("FORBIDDEN", message, { detail: { reason: "pool" } });
 }

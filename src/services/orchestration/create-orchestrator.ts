@@ -22,7 +22,9 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
   const { store, clock, limits, observer } = deps;
   const now = () => clock.now();
   const ids = createIdAllocator((count) => store.reserveIds(count), now);
-  const ready = createReadyQueue({ ...limits.ready, onShort: () => refill.short() });
+  const labelled = new Set<() => void>();
+  const onLabelled = () => callAll(labelled);
+  const ready = createReadyQueue({ ...limits.ready, onShort: () => refill.short(), onLabelled });
   const cache = createExecutionCache((id) => loadExecution(deps, id), now);
   const deadlines = createDeadlines(clock);
   const subscriptions = createSubscriptions();
@@ -61,7 +63,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     roundLoop,
     deadlines,
     applyDeps,
-    underWay: new Set(),
+    ...{ underWay: new Set<string>(), labelled },
     checkOpen: gate.check,
     isClosed: gate.isClosed,
     now,
@@ -87,6 +89,10 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
       await finishRounds(roundLoop, cache);
     },
   };
+}
+
+function callAll(listeners: Iterable<() => void>): void {
+  for (const call of listeners) call();
 }
 
 /** What the round loop announces: to followers of executions, to logs and metrics. */

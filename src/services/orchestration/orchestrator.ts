@@ -13,7 +13,7 @@ import type { CachedExecution } from "./memory/execution-cache.ts";
 import type { LoadDeps } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { Watched } from "./memory/subscriptions.ts";
-import type { ReadyOptions } from "./rounds/ready-queue.ts";
+import type { Ability, ReadyOptions } from "./rounds/ready-queue.ts";
 import type { ClaimedCommand, ClaimInput, Commit } from "./rounds/types.ts";
 
 /** The input for starting an execution. */
@@ -110,7 +110,16 @@ export interface Orchestrator {
    */
   dismiss(worker: string): void;
   /** One command by its id, which {@link offer} has found claimable. Undefined if another worker was faster. */
-  claimOne(commandId: string, worker: string, isOfPool?: ClaimInput["isOfPool"]): Promise<ClaimedCommand | undefined>;
+  claimOne(
+    commandId: string,
+    worker: string,
+    work?: Pick<ClaimInput, "isOfPool" | "runsPath">,
+  ): Promise<ClaimedCommand | undefined>;
+  /**
+   * Resolves when a command that suits is ready, or the signal aborts; the command may be gone by then. For commands with labels
+   * alone, such as those of a pool. Waiting here costs nothing while other commands become ready, unlike a claim that waits.
+   */
+  untilReady(ability: Ability, signal: AbortSignal): Promise<void>;
   /**
    * Another process reports that these commands may be claimed: looks them up and offers them to waiting workers. A command
    * whose claims were lost too often fails instead. Never throws.

@@ -21,6 +21,8 @@ export interface OrchestratorParts extends OrchestratorDeps {
    * or could not write.
    */
   underWay: Set<string>;
+  /** Called when a command with labels has become ready, and with each poll that leaves commands waiting: pools may have changed. */
+  labelled: Set<() => void>;
   now(): number;
   isClosed(): boolean;
   /** Throws `FlowError` if the server is stopping or its queue is full. */

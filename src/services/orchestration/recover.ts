@@ -28,7 +28,10 @@ export function createRecovery(parts: OrchestratorParts): Recovery {
       for (const command of news) ready.add({ ...command, readyAt: now() });
       const found = news.length + (await refill.poll());
       // Even for known commands: the reason that kept them from being claimed may have passed unnoticed.
-      if (ready.size() > 0) roundLoop.wake();
+      if (ready.size() > 0) {
+        roundLoop.wake();
+        for (const look of parts.labelled) look();
+      }
       return found;
     },
     async recover(idleMs) {

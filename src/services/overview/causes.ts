@@ -1,4 +1,5 @@
 import type { Cause, Overview } from "../../schema/api/overview.ts";
+import { isInServer } from "../../schema/rules/pool-label.ts";
 import { counted, finding, shellWord } from "../diagnosis/finding.ts";
 
 /** What the causes are found in. */
@@ -109,7 +110,7 @@ function isGone(status: string): boolean {
 /** What waits, by why. */
 function waitingWork({ queue, workers }: Seen, { waitMs }: CauseLimits): Cause[] {
   if (queue === null) return [];
-  const ready = (workers?.items ?? []).filter(({ status }) => status === "ready");
+  const ready = (workers?.items ?? []).filter(({ status, labels }) => status === "ready" && !isInServer(labels));
   const slots = ready.reduce((sum, { capacity }) => sum + capacity, 0);
   return queue.groups.flatMap(({ why, kinds, labels, count, oldest_ms: oldestMs, execution_ids: executionIds }) => {
     const shared = { check: `waiting_${why}`, since: null, count, executionIds };
@@ -166,11 +167,13 @@ function waitingWork({ queue, workers }: Seen, { waitMs }: CauseLimits): Cause[]
 
 /** Nothing that is started would run. */
 function noWorkers({ workers, queue }: Seen): Cause[] {
-  if (workers === null || workers.items.some(({ status }) => status === "ready")) return [];
+  if (workers === null) return [];
+  const others = workers.items.filter(({ labels }) => !isInServer(labels));
+  if (others.some(({ status }) => status === "ready")) return [];
   if (queue?.groups.some(({ why }) => why === "no_worker")) return [];
-  const draining = workers.items.some(({ status }) => status === "draining");
+  const draining = others.some(({ status }) => status === "draining");
   // Waiting commands have causes of their own; commands of a lost worker are just as stuck.
-  const isLeft = workers.items.some(({ status, running }) => isGone(status) && running > 0);
+  const isLeft = others.some(({ status, running }) => isGone(status) && running > 0);
   return [
     cause({
       check: "no_worker",

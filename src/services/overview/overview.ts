@@ -20,6 +20,7 @@ import {
   type OverviewWorker,
   type Verdict,
 } from "../../schema/api/overview.ts";
+import { isInServer } from "../../schema/rules/pool-label.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { counted } from "../diagnosis/finding.ts";
 import { REAPER_LEASE } from "../workers/reaper.ts";
@@ -164,7 +165,7 @@ export function verdictOf(seen: Seen, limits?: CauseLimits): Verdict {
 /** What a healthy service does at the moment; why nothing runs where nothing does. */
 function wellSentence({ workers, queue, executions }: Seen): string {
   const items = workers?.items ?? [];
-  const ready = items.filter(({ status }) => status === "ready");
+  const ready = items.filter(({ status, labels }) => status === "ready" && !isInServer(labels));
   const running = items.reduce((sum, worker) => sum + worker.running, 0);
   const free = ready.reduce((sum, worker) => sum + Math.max(0, worker.capacity - worker.running), 0);
   const waiting = queue?.waiting.count ?? 0;

@@ -1,5 +1,6 @@
 import { newToken, tokenSha256 } from "../../platform/crypto/token.ts";
 import type { Database } from "../../repositories/database/database.ts";
+import { labelSystemCommands } from "../../repositories/orchestration/claimable-commands.ts";
 import {
   findPool,
   insertPool,
@@ -9,7 +10,8 @@ import {
   revokePool,
   type WorkerPoolRow,
 } from "../../repositories/workers/pools.ts";
-import { matchesPattern } from "../../schema/rules/access-rules.ts";
+import { isSystemPath } from "../../schema/rules/access-rules.ts";
+import { POOL_LABEL, SERVER_POOL, servesPath } from "../../schema/rules/pool-label.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { audited, type Caller } from "../access/audit.ts";
 
@@ -22,7 +24,16 @@ export interface PoolWithToken {
   token: string;
 }
 
-/** Pools of workers: each has a token, and runs the playbooks of its paths. What no pool covers is run by the workers of the shared token. */
+/**
+ * In whose name this server calls itself, to run the system playbooks that no operator's pool covers. It has no token: a call is of
+ * this pool where the process says so, and none that came over a port is.
+ */
+export const OWN_POOL: WorkerPool = { name: SERVER_POOL, paths: ["api_integration/**", "system/**"], labels: {} };
+
+/**
+ * Pools of workers: each has a token, and runs the playbooks of its paths. What no pool covers is run by the workers of the shared
+ * token, and system playbooks by the servers.
+ */
 export interface Pools {
   /** Throws `FlowError` CONFLICT for a name that is taken, INVALID_INPUT beyond {@link POOLS_MAX}. */
   create(
@@ -37,20 +48,41 @@ export interface Pools {
   revoke(name: string, caller: Caller): Promise<WorkerPoolRow>;
   /** The pool of a token; undefined for any other text. Texts that are no such token are not looked up. */
   ofToken(token: string): Promise<WorkerPool | undefined>;
-  /** The pool that runs a playbook: that of the longest pattern which matches. Known as of the last {@link refresh}. */
+  /**
+   * The pool that runs a playbook: that of the longest pattern which matches; {@link SERVER_POOL} for other system playbooks. Known
+   * as of the last {@link refresh}.
+   */
   poolOf(path: string): string | undefined;
   /** Whether there is a pool of this name, as of the last {@link refresh}. */
   has(name: string): boolean;
-  /** Reads them again: other servers change them too. To be called before the first command is issued. */
+  /** Whether servers run system playbooks themselves. */
+  hasOwn: boolean;
+  /**
+   * Reads them, and makes open commands of system playbooks the servers' own unless a pool has them: those of a server of an older
+   * version, and of a pool that was revoked. To be called before commands are read or issued.
+   */
+  prepare(): Promise<void>;
+  /** Reads them again: other servers change them too. */
   refresh(): Promise<void>;
 }
 
 /** How a token of a pool begins: no other unknown token makes the server ask its database. */
 const TOKEN_PREFIX = "flowpool_";
 
+/** What {@link createPools} needs. */
+export interface PoolsDeps {
+  database: Database;
+  /**
+   * Whether servers run system playbooks themselves: where callers have to say who they are. Where everyone may do everything, the
+   * workers run them like all others.
+   */
+  hasOwn: boolean;
+}
+
 /** The pools of a database. None is known before the first {@link Pools.refresh}. */
-export function createPools({ database }: { database: Database }): Pools {
+export function createPools({ database, hasOwn }: PoolsDeps): Pools {
   let known: readonly WorkerPool[] = [];
+  const has = (name: string) => known.some((pool) => pool.name === name);
   const refresh = async () => {
     known = (await listPools(database)).filter(({ revokedAt }) => revokedAt === null);
   };
@@ -89,12 +121,19 @@ export function createPools({ database }: { database: Database }): Pools {
       for (const { name, paths } of known) {
         for (const pattern of paths) {
           const isLonger = pattern.length > (best?.length ?? -1);
-          if (isLonger && matchesPattern(pattern, path)) best = { name, length: pattern.length };
+          if (isLonger && servesPath([pattern], path)) best = { name, length: pattern.length };
         }
       }
-      return best?.name;
+      return best?.name ?? (hasOwn && isSystemPath(path) ? SERVER_POOL : undefined);
     },
-    has: (name) => known.some((pool) => pool.name === name),
+    has,
+    hasOwn,
+    async prepare() {
+      await refresh();
+      if (!hasOwn) return;
+      const others = known.filter(({ paths }) => paths.some(isSystemPath)).map(({ name }) => name);
+      await labelSystemCommands(database, { label: POOL_LABEL, pool: SERVER_POOL, others });
+    },
     refresh,
   };
 }

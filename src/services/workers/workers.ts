@@ -78,7 +78,11 @@ export interface Workers {
    * One command by its id. Throws `FlowError` NOT_FOUND, `already_terminal`, or `active_claim` with the seconds after which to
    * ask again in `detail.retry_after_seconds`.
    */
-  claimOne(commandId: string, worker: string, isOfPool?: ClaimInput["isOfPool"]): Promise<ClaimedCommand>;
+  claimOne(
+    commandId: string,
+    worker: string,
+    work?: Pick<ClaimInput, "isOfPool" | "runsPath">,
+  ): Promise<ClaimedCommand>;
 }
 
 /** What the worker pool needs. */
@@ -148,8 +152,8 @@ export function createWorkers(deps: WorkersDeps): Workers {
       }));
       return { items: shown, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
-    async claimOne(commandId, worker, isOfPool) {
-      const claimed = await orchestrator.claimOne(commandId, worker, isOfPool);
+    async claimOne(commandId, worker, work) {
+      const claimed = await orchestrator.claimOne(commandId, worker, work);
       if (claimed !== undefined) return claimed;
       throw await refusal(database, policy, commandId, worker);
     },

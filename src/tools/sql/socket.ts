@@ -1,5 +1,5 @@
 import { connect, isIP, type Socket } from "node:net";
-import { createEgressGuard, type EgressGuard } from "../../platform/http/egress.ts";
+import { createEgressGuard, type EgressGuard, PRIVATE_RANGES } from "../../platform/http/egress.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { SqlConnection } from "./connection.ts";
 
@@ -12,17 +12,6 @@ export interface SqlEgress {
   /** Whether playbooks may name unix sockets. */
   allowsSockets: boolean;
 }
-
-/** Private networks (RFC 1918, 4193, 6598) and this machine. Link-local addresses are not among them. */
-const PRIVATE_RANGES = [
-  "10.0.0.0/8",
-  "100.64.0.0/10",
-  "127.0.0.0/8",
-  "172.16.0.0/12",
-  "192.168.0.0/16",
-  "::1/128",
-  "fc00::/7",
-];
 
 /** The rules for databases, where tools may reach the private ranges `allowPrivate`. */
 export function sqlEgress(allowPrivate: "all" | readonly string[], ofPlaybooks: EgressGuard): SqlEgress {

@@ -24,6 +24,7 @@ for (const [about, command, workers, text, isStuck] of [
     "no worker that is ready has the labels gpu=true, zone=eu",
     true,
   ],
+  ["the only one is of a pool", {}, [worker({ labels: { "flow.pool": "team" } })], "no worker is ready", true],
   ["a kind is missing", { kinds: ["shell"] }, [worker()], "no worker that is ready runs shell", true],
   [
     "one has the label and another one the kind",

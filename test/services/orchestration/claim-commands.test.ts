@@ -78,3 +78,31 @@ test("the claim of a worker that leaves while it is written goes to another work
     [2],
   );
 });
+
+test("a claim gets no command of a playbook that it does not run, whatever the labels of the command say", async () => {
+  const { orchestrator, start } = openOrchestrator();
+  const never = orchestrator.claim({ ...wanted("shared"), runsPath: (path) => path !== "p" });
+  await start(DOCUMENT);
+  assert.equal((await orchestrator.claim({ ...wanted("other"), runsPath: (path) => path === "p" })).length, 1);
+  orchestrator.dismiss("shared");
+  assert.deepEqual(await never, []);
+});
+
+test("a wait for commands with labels ends with one of them, and with no other", async () => {
+  const poolOf = (path: string) => (path === "p" ? "own" : undefined);
+  const { orchestrator, start } = openOrchestrator({ poolOf });
+  const ability = { kinds: undefined, labels: {}, isOfPool: (pool: string | undefined) => pool === "own" };
+  const given = new AbortController();
+  let told = false;
+  const waiting = orchestrator.untilReady(ability, given.signal).then(() => {
+    told = true;
+  });
+  await start(DOCUMENT.replace("path: p", "path: q"));
+  assert.equal(told, false);
+  await start(DOCUMENT);
+  await waiting;
+  assert.equal((await orchestrator.claim({ ...wanted("w"), ...ability })).length, 1);
+  const ended = orchestrator.untilReady(ability, given.signal);
+  given.abort();
+  await ended;
+});

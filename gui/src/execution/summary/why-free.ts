@@ -1,3 +1,4 @@
+import { isOfOtherPool } from "../../../../src/schema/rules/pool-label.ts";
 import type { OpenCommand, Worker } from "../../api/types.ts";
 
 /**
@@ -5,7 +6,10 @@ import type { OpenCommand, Worker } from "../../api/types.ts";
  * a worker has room for each of them.
  */
 export function whyFree(commands: readonly OpenCommand[], workers: readonly Worker[]): string | undefined {
-  const ready = workers.filter(({ status }) => status === "ready");
+  const ready = workers.filter(
+    (worker) =>
+      worker.status === "ready" && commands.some(({ labels = {} }) => !isOfOtherPool(worker.labels, labels)),
+  );
   if (ready.length === 0) return "No worker is ready.";
   for (const command of commands) {
     if (ready.some((worker) => hasKinds(worker, command) && hasLabels(worker, command))) continue;
@@ -30,5 +34,6 @@ function hasKinds({ capabilities }: Worker, { kinds = [] }: OpenCommand): boolea
 }
 
 function hasLabels(worker: Worker, { labels = {} }: OpenCommand): boolean {
+  if (isOfOtherPool(worker.labels, labels)) return false;
   return Object.entries(labels).every(([name, value]) => worker.labels[name] === value);
 }

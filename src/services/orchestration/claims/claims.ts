@@ -29,10 +29,11 @@ export function assignCommands(
 ): void {
   if (ready.size() === 0) return;
   const behind = new Set<CachedExecution>();
-  const judge = (entry: ReadyEntry): Verdict => judgeEntry(entry, round, cache, { ...deps, behind });
   const give = (pendingClaim: PendingClaim): boolean => {
     const { input, tentative } = pendingClaim;
     if (tentative.length >= Math.min(input.limit, CLAIM_MAX)) return false;
+    const { runsPath } = input;
+    const judge = (entry: ReadyEntry) => judgeEntry(entry, round, cache, { ...deps, behind, runsPath });
     const entry = ready.take(input, judge);
     if (entry === undefined) return false;
     const changes = round.changes(entry.executionId) ?? round.join(cache.entry(entry.executionId));
@@ -79,7 +80,7 @@ function judgeEntry(
   entry: ReadyEntry,
   round: OpenRound,
   cache: ExecutionCache,
-  deps: JoinDeps & { behind: Set<CachedExecution> },
+  deps: JoinDeps & { behind: Set<CachedExecution>; runsPath: PendingClaim["input"]["runsPath"] },
 ): Verdict {
   const member = round.executions.get(entry.executionId);
   const cached = member ?? cache.entry(entry.executionId);
@@ -88,7 +89,7 @@ function judgeEntry(
   if (cached.live === null) return "skip";
   if (isTerminal(cached.live.state.status)) return "drop";
   const open = openCommand(cached.live.state, entry.commandId);
-  if (open?.attempt === entry.attempt) return "take";
+  if (open?.attempt === entry.attempt) return deps.runsPath?.(cached.live.state.path) === false ? "skip" : "take";
   if (!isBehind(cached.live, entry)) return "drop";
   // Another server has changed the execution since it was loaded here.
   if (member !== undefined || deps.behind.has(cached)) return "skip";

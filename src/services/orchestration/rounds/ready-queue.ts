@@ -93,6 +93,8 @@ export interface ReadyOptions {
   groupMin?: number;
   /** {@link ReadyQueue.short} has one more group. */
   onShort?(): void;
+  /** A command with labels was added. */
+  onLabelled?(): void;
 }
 
 interface Queued extends ReadyEntry {
@@ -211,6 +213,7 @@ function createGroups({
   readyMax = READY_MAX,
   groupMin = GROUP_MIN,
   onShort,
+  onLabelled,
 }: ReadyOptions): Groups {
   const groups = new Map<string, Group>();
   const groupOf = new Map<string, Group>();
@@ -249,6 +252,7 @@ function createGroups({
       (entry.attempt > 0 ? group.again : group.fresh).set(entry.commandId, queued);
       groupOf.set(entry.commandId, group);
       order += 1;
+      if (entry.labels !== null) onLabelled?.();
     },
     remove,
     isKnown({ commandId, attempt }) {

@@ -12,6 +12,8 @@ export interface ClaimInput {
   labels: JsonObject;
   /** Whether it runs the commands of this pool, of none: undefined. Absent: of all. */
   isOfPool?(pool: string | undefined): boolean;
+  /** Whether it runs playbooks of this path, whatever the command's labels say. Absent: all. */
+  runsPath?(path: string): boolean;
   /** How long to wait for the first command; 0: do not wait. */
   waitMs: number;
 }
