@@ -20,7 +20,6 @@ import { createApp } from "../../routes/app.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { createCatalog } from "../../services/catalog/catalog.ts";
 import { createDocuments } from "../../services/catalog/documents.ts";
-import { OWN_POOL } from "../../services/workers/pools.ts";
 import { lameDuckMs, openLameDuck } from "../http/lame-duck.ts";
 import { listen } from "../http/listen.ts";
 import { malformed } from "../http/malformed.ts";
@@ -133,8 +132,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   lifecycle.add("the HTTP server", () => listener.close());
   // Waiting requests are answered, so that the HTTP server can end.
   lifecycle.add("waiting requests", () => stopping.abort());
-  const answer = (request: Request) => app.fetch(request, { ownPool: OWN_POOL });
-  startSystemWorker({ ...deps, server: processor, service, documents, answer });
+  startSystemWorker({ ...deps, server: processor, service, documents, app });
   openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
   const signOffWorker = (name: string) => service.workers.deregister(name);
   return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined, signOffWorker };

@@ -23,8 +23,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
   const now = () => clock.now();
   const ids = createIdAllocator((count) => store.reserveIds(count), now);
   const labelled = new Set<() => void>();
-  const onLabelled = () => callAll(labelled);
-  const ready = createReadyQueue({ ...limits.ready, onShort: () => refill.short(), onLabelled });
+  const ready = createReadyQueue({ ...limits.ready, onShort: () => refill.short(), labelled });
   const cache = createExecutionCache((id) => loadExecution(deps, id), now);
   const deadlines = createDeadlines(clock);
   const subscriptions = createSubscriptions();
@@ -89,10 +88,6 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
       await finishRounds(roundLoop, cache);
     },
   };
-}
-
-function callAll(listeners: Iterable<() => void>): void {
-  for (const call of listeners) call();
 }
 
 /** What the round loop announces: to followers of executions, to logs and metrics. */

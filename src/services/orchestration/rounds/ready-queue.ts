@@ -93,8 +93,8 @@ export interface ReadyOptions {
   groupMin?: number;
   /** {@link ReadyQueue.short} has one more group. */
   onShort?(): void;
-  /** A command with labels was added. */
-  onLabelled?(): void;
+  /** Called whenever a command with labels was added. */
+  labelled?: ReadonlySet<() => void>;
 }
 
 interface Queued extends ReadyEntry {
@@ -213,7 +213,7 @@ function createGroups({
   readyMax = READY_MAX,
   groupMin = GROUP_MIN,
   onShort,
-  onLabelled,
+  labelled = new Set(),
 }: ReadyOptions): Groups {
   const groups = new Map<string, Group>();
   const groupOf = new Map<string, Group>();
@@ -252,7 +252,7 @@ function createGroups({
       (entry.attempt > 0 ? group.again : group.fresh).set(entry.commandId, queued);
       groupOf.set(entry.commandId, group);
       order += 1;
-      if (entry.labels !== null) onLabelled?.();
+      if (entry.labels !== null) for (const look of labelled) look();
     },
     remove,
     isKnown({ commandId, attempt }) {
