@@ -7,8 +7,7 @@ import type { OpenCommand, Worker } from "../../api/types.ts";
  */
 export function whyFree(commands: readonly OpenCommand[], workers: readonly Worker[]): string | undefined {
   const ready = workers.filter(
-    (worker) =>
-      worker.status === "ready" && commands.some(({ labels = {} }) => !isOfOtherPool(worker.labels, labels)),
+    (worker) => worker.status === "ready" && commands.some(({ labels = {} }) => !isOfOtherPool(worker.labels, labels)),
   );
   if (ready.length === 0) return "No worker is ready.";
   for (const command of commands) {
