@@ -67,7 +67,7 @@ test("callers that wait here see an end that was written there without a notice:
   const { look, statements } = lastLook();
   const ids = await Promise.all(Array.from({ length: 5 }, () => here.execute("t")));
   const waiting = ids.map((id) => here.get(`/api/executions/${id}/result?wait_ms=30000`));
-  const opened = await Promise.all(ids.map((id) => first.open.request(`/api/executions/${id}/stream`)));
+  const opened = await Promise.all(ids.map(async (id) => await first.open.request(`/api/executions/${id}/stream`)));
   const streams = opened.map((response) => readEvents(response).rest());
   await second.service.orchestrator.recovery.poll();
   for (const id of ids) await there.runToEnd(id);
