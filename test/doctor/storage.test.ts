@@ -136,6 +136,20 @@ test("credentials that every playbook may use are a notice, by the default of th
   assert.equal((await found("open"))[0]?.[1], "Every playbook may use 2 credentials: all, unsaid");
 });
 
+test("users with roles who are bound to no identity provider and never logged in are a notice", async () => {
+  const { sql } = database;
+  await sql`delete from auth.users`;
+  const found = async () => ((await diagnosed({}, "unbound_users")) ?? []).map(({ level, what }) => [level, what]);
+  await sql`insert into auth.users (email, display_name, issuer, subject)
+    values ('open@x.example', 'O', null, null), ('bound@x.example', 'B', 'https://idp.example', null),
+      ('in@x.example', 'I', 'https://idp.example', 's'), ('without@x.example', 'W', null, null)`;
+  assert.deepEqual(await found(), []);
+  await sql`insert into auth.user_roles (user_id, role_id)
+    select user_id, (select role_id from auth.roles where name = 'viewer') from auth.users where email <> 'without@x.example'`;
+  const what = "1 user with roles who never logged in is bound to no identity provider: open@x.example";
+  assert.deepEqual(await found(), [["notice", what]]);
+});
+
 test("a full disk of the embedded database is found; one on another machine is not looked at", async () => {
   const disk = (freeBytes: number) => () => Promise.resolve({ folder: "/data", freeBytes, totalBytes: 100e9 });
   const [found] = (await diagnosed({ disk: disk(500e6) }, "disk")) ?? [];

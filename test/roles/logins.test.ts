@@ -106,6 +106,24 @@ test("a user who was entered for another provider is not taken over; one entered
   assert.deepEqual(body.user.roles, ["viewer"]);
 });
 
+test("a user is entered for the only provider of the settings, and another that vouches for the address does not get them", async () => {
+  const { login, operator } = service;
+  const { sql } = service.database;
+  const add = (body: object) =>
+    operator<{ issuer: string | null }>("POST", "/api/auth/users", { roles: ["viewer"], ...body });
+  assert.equal((await add({ email: "first@example.com" })).issuer, service.provider.issuer);
+  assert.deepEqual((await login({ sub: "first", email: "first@example.com" })).body.user.roles, ["viewer"]);
+  const [admin] = await sql<{ issuer: string }[]>`select issuer from auth.users where email = 'root@example.com'`;
+  assert.equal(admin?.issuer, service.provider.issuer);
+  // The same, as if the settings had named another provider by then.
+  await add({ email: "second@example.com" });
+  await sql`update auth.users set issuer = 'https://other-provider.example' where email = 'second@example.com'`;
+  assert.equal((await login({ sub: "second", email: "second@example.com" })).status, 403);
+  const open = await add({ email: "third@example.com", any_issuer: true });
+  assert.equal(open.issuer, null);
+  assert.deepEqual((await login({ sub: "third", email: "third@example.com" })).body.user.roles, ["viewer"]);
+});
+
 test("who is switched off gets no session, and the refusal is in the audit log", async () => {
   const { login } = service;
   const { sql } = service.database;

@@ -12,7 +12,8 @@ export function AddUser(): ReactNode {
   const navigate = useNavigate();
   const may = useAllowed("manage_users");
   const add = useMutation({
-    mutationFn: (body: { email: string; display_name?: string }) => api("POST /api/auth/users", { body }),
+    mutationFn: (body: { email: string; display_name?: string; issuer?: string }) =>
+      api("POST /api/auth/users", { body }),
     onSuccess: async ({ user_id }) => {
       dialog.current?.close();
       await accessChanged();
@@ -22,8 +23,13 @@ export function AddUser(): ReactNode {
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const name = String(form.get("name") ?? "").trim();
-    add.mutate({ email: String(form.get("email") ?? "").trim(), ...(name !== "" && { display_name: name }) });
+    const given = (name: string) => String(form.get(name) ?? "").trim();
+    const [name, issuer] = [given("name"), given("issuer")];
+    add.mutate({
+      email: given("email"),
+      ...(name !== "" && { display_name: name }),
+      ...(issuer !== "" && { issuer }),
+    });
   };
   return (
     <>
@@ -41,6 +47,16 @@ export function AddUser(): ReactNode {
           <label className="field">
             Name, if it is known
             <input name="name" maxLength={200} autoComplete="off" />
+          </label>
+          <label className="field">
+            Identity provider that may vouch for the address; default the service's only one
+            <input
+              name="issuer"
+              type="url"
+              maxLength={500}
+              autoComplete="off"
+              placeholder="https://login.example.com/"
+            />
           </label>
           {add.isError && (
             <p role="alert" className="panel tone-bad wrap">

@@ -144,7 +144,12 @@ const USERS: CliCommandSet = {
       ],
       [
         { name: "name", value: "TEXT", summary: "Name to show, for add; default the address" },
-        { name: "issuer", value: "URL", summary: "Identity provider that alone may vouch for the address, for add" },
+        {
+          name: "issuer",
+          value: "URL",
+          summary: "Identity provider that alone may vouch for the address, for add; default the service's only one",
+        },
+        { name: "any-issuer", summary: "The first provider that vouches for the address gets the user, for add" },
       ],
     ),
     userCommand("activate", "Let a user log in", [USER]),
@@ -161,7 +166,8 @@ const USERS: CliCommandSet = {
     userCommand("delete", "Delete a user", [USER]),
   ],
   details: `A person who logs in for the first time becomes a user without roles, who may do nothing. 'add' creates the user
-beforehand, so that the roles are there at the first login. Every change takes effect at the user's next call and is
+beforehand, so that the roles are there at the first login; then only the service's identity provider may vouch for the
+address. With several providers --issuer says which. Every change takes effect at the user's next call and is
 recorded in the audit log. These commands need the permission manage_users, and nobody can give what they do not have.
 
 Examples

@@ -47,13 +47,14 @@ async function list(input: CliInput): Promise<number> {
   if (options["json"] === true) return printJson(input, { users });
   writeTable(
     io.stdout,
-    ["ID", "EMAIL", "NAME", "STATUS", "ROLES", "LAST LOGIN"],
+    ["ID", "EMAIL", "NAME", "STATUS", "ROLES", "IDENTITY FROM", "LAST LOGIN"],
     users.map((user) => [
       String(user.user_id),
       user.email,
       user.display_name,
       user.is_active ? "active" : "inactive",
       rolesOf(user).join(","),
+      user.issuer ?? "any provider",
       user.last_login_at ?? "",
     ]),
   );
@@ -64,9 +65,17 @@ async function list(input: CliInput): Promise<number> {
 async function add(input: CliInput): Promise<number> {
   const [email = "", ...roles] = input.arguments;
   const { options } = input;
-  const body = { email, display_name: textOption(options, "name"), issuer: textOption(options, "issuer"), roles };
+  const body = {
+    email,
+    display_name: textOption(options, "name"),
+    issuer: textOption(options, "issuer"),
+    any_issuer: options["any-issuer"] === true ? true : undefined,
+    roles,
+  };
   const added = await (await openServer(input)).call(USER_ROUTES.add, { body });
-  return printAnswer(input, added, `${added.email} is user ${added.user_id} and has ${rolesText(added)}`);
+  const whom = added.issuer ?? "the first identity provider that vouches for the address";
+  const text = `${added.email} is user ${added.user_id} and has ${rolesText(added)}; logs in by ${whom}`;
+  return printAnswer(input, added, text);
 }
 
 async function setActive(input: CliInput, isActive: boolean, result: string): Promise<number> {
@@ -106,7 +115,7 @@ async function show(input: CliInput): Promise<number> {
     ["email", user.email],
     ["name", user.display_name],
     ["status", user.is_active ? "active" : "inactive: may not log in"],
-    ["identity from", user.issuer ?? "none yet: has not logged in"],
+    ["identity from", user.issuer ?? "the first provider that vouches for the address"],
     ["since", user.created_at],
     ["last login", user.last_login_at ?? "never"],
     ...user.roles.map(({ role, is_active, granted_by, granted_at }) => [

@@ -47,6 +47,20 @@ export const IDP_SETTINGS = {
   }),
 } as const;
 
+/** The issuers of these providers, each once; one that is found by discovery is `https://<domain>`. */
+export function idpIssuers({
+  idpDomains,
+  idpProviders,
+}: {
+  idpDomains: readonly string[];
+  idpProviders: ReadonlyMap<string, IdpSettings>;
+}): string[] {
+  const discovered = idpDomains.filter((domain) => !idpProviders.has(domain)).map((domain) => `https://${domain}`);
+  const issuers = [...discovered, ...[...idpProviders.values()].map(({ issuer }) => issuer)];
+  // The same with and without a slash at its end, as a login compares them.
+  return [...new Map(issuers.map((issuer) => [issuer.replace(/\/+$/, ""), issuer])).values()];
+}
+
 /** Names are compared without their case; a port may follow. */
 function parseDomain(text: string): string[] {
   const domain = text.trim().toLowerCase();

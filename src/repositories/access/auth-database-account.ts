@@ -89,14 +89,18 @@ export function lacksRight(error: unknown): boolean {
 
 /**
  * Makes these users administrators: an unknown address becomes a user without a login. A user who had the role and lost it does
- * not get it back. Returns the addresses that became administrators now.
+ * not get it back. `issuer` alone may vouch for an unknown address. Returns the addresses that became administrators now.
  */
-export async function enterAdministrators({ sql }: Database, emails: readonly string[]): Promise<string[]> {
+export async function enterAdministrators(
+  { sql }: Database,
+  emails: readonly string[],
+  issuer: string | undefined,
+): Promise<string[]> {
   if (emails.length === 0) return [];
   const addresses = [...emails];
   await sql`
-    insert into auth.users (email, display_name)
-    select email, email from unnest(${addresses}::text[]) as email
+    insert into auth.users (email, display_name, issuer)
+    select email, email, ${issuer ?? null}::text from unnest(${addresses}::text[]) as email
     on conflict do nothing`;
   const rows = await sql<{ email: string }[]>`
     with entered as (

@@ -1,5 +1,6 @@
 import { and, asc, sql as built, eq, exists, inArray } from "drizzle-orm";
 import { alias, QueryBuilder } from "drizzle-orm/pg-core";
+import type { ISql } from "postgres";
 import type { Database, Transaction } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";
 import { permissions, rolePermissions, roles, userRoles, users } from "../tables/auth.ts";
@@ -68,6 +69,23 @@ export async function findUser({ db }: Database | Transaction, key: UserKey): Pr
   const isMeant = "userId" in key ? eq(users.userId, key.userId) : built`lower(${users.email}) = lower(${key.email})`;
   const [row] = await db.select(USER).from(users).where(isMeant);
   return row;
+}
+
+/** Issuers by which users have logged in, by name; `limit` at most. */
+export async function listIssuers({ sql }: Database, limit: number): Promise<string[]> {
+  const rows = await sql<{ issuer: string }[]>`
+    select distinct issuer from auth.users where issuer is not null and subject is not null order by issuer limit ${limit}`;
+  return rows.map(({ issuer }) => issuer);
+}
+
+/** Addresses of active users with an active role who are bound to no provider and never logged in; `limit` at most. */
+export async function listUnboundUsers(sql: ISql, limit: number): Promise<string[]> {
+  const rows = await sql<{ email: string }[]>`
+    select email from auth.users u
+    where is_active and issuer is null and subject is null
+      and exists (select from auth.user_roles r where r.user_id = u.user_id and r.is_active)
+    order by email limit ${limit}`;
+  return rows.map(({ email }) => email);
 }
 
 /** Adds a user; undefined where another user has the address. */

@@ -1,5 +1,6 @@
 import type { Config } from "../../platform/config/config.ts";
 import { parseDatabaseUrl } from "../../platform/config/database-address.ts";
+import { idpIssuers } from "../../platform/config/identity-providers.ts";
 import { callbackToken } from "../../platform/crypto/callback-token.ts";
 import { readPackageFile } from "../../platform/system/package-file.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
@@ -66,7 +67,19 @@ export async function prepareLogins(deps: PrepareLoginsDeps): Promise<void> {
   warnOfAccount(account, config, logger);
   const credentials = { pg_auth: account, nats_credential: broker, gateway_callback: callback };
   if (Object.values(credentials).includes("made")) logger.info(credentials, "credentials of logins");
-  const entered = await enterAdministrators(database, config.adminEmails);
+  const issuers = idpIssuers(config);
+  const entered = await enterAdministrators(
+    database,
+    config.adminEmails,
+    issuers.length === 1 ? issuers[0] : undefined,
+  );
+  if (entered.length > 0 && issuers.length > 1) {
+    const remedy = "enter administrators with flow users add EMAIL admin --issuer URL instead";
+    logger.warn(
+      { emails: entered, issuers },
+      `the first identity provider that vouches for them gets their rights; ${remedy}`,
+    );
+  }
   if (entered.length > 0) logger.warn({ emails: entered }, "FLOW_ADMIN_EMAILS: these are administrators from now on");
 }
 

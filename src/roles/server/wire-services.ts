@@ -5,6 +5,7 @@ import { systemClock } from "../../adapters/system-clock.ts";
 import { resultOf } from "../../engine/state/results.ts";
 import { boundedResult } from "../../language/views/bounded-result.ts";
 import type { Config } from "../../platform/config/config.ts";
+import { idpIssuers } from "../../platform/config/identity-providers.ts";
 import { type ClaimSecrets, createClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
 import type { PayloadStore } from "../../ports/payload-store.ts";
@@ -66,6 +67,8 @@ export type ServiceConfig = Pick<
   | "claimLeaseMs"
   | "commandLostLimit"
   | "credentialsDefault"
+  | "idpDomains"
+  | "idpProviders"
   | "reaperHardTimeoutMs"
   | "reaperWorkerStaleMs"
   | "resultBytesMax"
@@ -188,7 +191,7 @@ export function createService(deps: ServiceDeps): Service {
     audit,
     access,
     sessionChanges: createSessionChanges(),
-    users: createUsers({ database }),
+    users: createUsers({ database, issuers: idpIssuers(deps.config) }),
     loginSessions: createLoginSessions({ database, audit }),
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),

@@ -27,11 +27,11 @@ export function userRoutes(users: Users) {
       return json({ users: items.map(itemOf), next_cursor: nextCursor });
     },
     read: async ({ json }, c) => json(itemOf(await users.find(userIn(c)))),
-    add: async ({ body: { email, display_name = email, roles = [], issuer }, json }, c) => {
+    add: async ({ body: { email, display_name = email, roles = [], issuer, any_issuer }, json }, c) => {
       return json(
         itemOf(
           await users.add(
-            { email, displayName: display_name, roles, ...defined({ issuer }) },
+            { email, displayName: display_name, roles, ...defined({ issuer, anyIssuer: any_issuer }) },
             actorOf(c, USER_ROUTES.add),
           ),
         ),

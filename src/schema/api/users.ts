@@ -20,7 +20,12 @@ export const UserItem = v.object({
   display_name: v.string(),
   is_active: v.boolean(),
   issuer: v.nullable(
-    v.pipe(v.string(), v.description("Who vouches for them, or alone may; null until they have logged in.")),
+    v.pipe(
+      v.string(),
+      v.description(
+        "Who vouches for them, or alone may; null: the first provider that does, as they have not logged in.",
+      ),
+    ),
   ),
   created_at: Timestamp,
   last_login_at: v.nullable(Timestamp),
@@ -56,7 +61,15 @@ export const UserBody = v.object({
     v.pipe(
       storableText(500),
       v.url("must be the address of the identity provider"),
-      v.description("The identity provider that alone may vouch for the address. Default: any of the gateway's."),
+      v.description("The identity provider that alone may vouch for the address. Default: the service's only one."),
+    ),
+  ),
+  any_issuer: v.exactOptional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        "The first provider that vouches for the address gets the user, whichever it is. Excludes `issuer`.",
+      ),
     ),
   ),
 });

@@ -6,6 +6,7 @@ import {
   findUser,
   grantRoles,
   insertUser,
+  listIssuers,
   listUsers,
   revokeRole,
   someoneHas,
@@ -32,11 +33,11 @@ import { audited } from "./audit.ts";
 export interface Users {
   list(filter: UserFilter, page: PageQuery): Promise<Listed<UserRow>>;
   find(key: UserKey): Promise<UserRow>;
-  /** Throws `FlowError` CONFLICT for an address in use, NOT_FOUND for an unknown role. */
-  add(
-    user: { email: string; displayName: string; roles: readonly string[]; issuer?: string },
-    actor: Actor,
-  ): Promise<UserRow>;
+  /**
+   * Without `issuer` the user is bound to the only identity provider that is known. Throws `FlowError` INVALID_INPUT where there are
+   * several and neither `issuer` nor `anyIssuer` is given; CONFLICT for an address in use, NOT_FOUND for an unknown role.
+   */
+  add(user: AddedUser, actor: Actor): Promise<UserRow>;
   /** Deactivation ends the user's sessions. Throws `FlowError` CONFLICT for an address, or for the last administrator. */
   change(key: UserKey, change: UserChange, actor: Actor): Promise<UserRow>;
   /** With sessions and roles; what they did stays in the audit log. Throws `FlowError` CONFLICT for the last administrator. */
@@ -47,8 +48,19 @@ export interface Users {
   revoke(key: UserKey, role: string, actor: Actor): Promise<UserRow>;
 }
 
-/** The users of a database. */
-export function createUsers({ database }: { database: Database }): Users {
+/** A user before their first login. */
+export interface AddedUser {
+  email: string;
+  displayName: string;
+  roles: readonly string[];
+  /** Who alone may vouch for the address. */
+  issuer?: string;
+  /** The first provider that vouches for the address gets the user. */
+  anyIssuer?: boolean;
+}
+
+/** The users of a database. `issuers`: of the identity providers in the settings; those of earlier logins where there are none. */
+export function createUsers({ database, issuers }: { database: Database; issuers: readonly string[] }): Users {
   const find = async (key: UserKey) => {
     const user = await findUser(database, key);
     if (user === undefined) throw unknownUser(key);
@@ -63,7 +75,8 @@ export function createUsers({ database }: { database: Database }): Users {
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
     find,
-    async add({ email, displayName, roles, issuer }, asking) {
+    async add({ email, displayName, roles, ...given }, asking) {
+      const issuer = await issuerFor(database, email, given, issuers);
       const userId = await administer(database, asking, "manage_users", async (tx, actor) => {
         await checkRoles(tx, roles, actor);
         const id = await insertUser(tx, { email, displayName, ...defined({ issuer }) });
@@ -105,6 +118,32 @@ export function createUsers({ database }: { database: Database }): Users {
         ),
       ),
   };
+}
+
+/** Most providers that an error names. */
+const ISSUERS_NAMED_MAX = 10;
+
+/** Whom the user is bound to: whoever else vouches for the address does not get their roles. */
+async function issuerFor(
+  database: Database,
+  email: string,
+  { issuer, anyIssuer = false }: Pick<AddedUser, "issuer" | "anyIssuer">,
+  configured: readonly string[],
+): Promise<string | undefined> {
+  if (issuer !== undefined && anyIssuer)
+    throw new FlowError(
+      "INVALID_INPUT",
+      `${email} is bound to one identity provider or to none: issuer, or any_issuer`,
+    );
+  if (issuer !== undefined || anyIssuer) return issuer;
+  const known = configured.length > 0 ? configured : await listIssuers(database, ISSUERS_NAMED_MAX);
+  if (known.length <= 1) return known[0];
+  const named = known.slice(0, ISSUERS_NAMED_MAX).join(", ");
+  const remedy = "issuer (--issuer) names it, any_issuer (--any-issuer) takes the first one that does";
+  throw new FlowError(
+    "INVALID_INPUT",
+    `Which identity provider may vouch for ${email}? It is one of ${named}: ${remedy}`,
+  );
 }
 
 /**

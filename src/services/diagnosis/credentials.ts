@@ -1,3 +1,4 @@
+import { listUnboundUsers } from "../../repositories/access/users.ts";
 import { listOpenCredentials, readCredentialDefault } from "../../repositories/credentials/credential-policy.ts";
 import { countUnknownKeys } from "../../repositories/credentials/rotation.ts";
 import type { Database } from "../../repositories/database/database.ts";
@@ -53,4 +54,23 @@ export async function checkKeys(
       }),
     ),
   };
+}
+
+/** Users who were entered with roles, have not logged in, and are bound to no identity provider: the first that vouches gets them. */
+export async function checkUnboundUsers({ sql }: Reading): Promise<CheckResult> {
+  const emails = await listUnboundUsers(sql, ROWS_MAX);
+  const [first] = emails;
+  if (first === undefined) return { findings: [], counts: { unbound_users: 0 } };
+  const more = emails.length > NAMED_MAX ? ` and ${emails.length - NAMED_MAX} more` : "";
+  const unbound = finding({
+    check: "unbound_users",
+    level: "notice",
+    what: `${counted(emails.length, "user")} with roles who never logged in ${emails.length === 1 ? "is" : "are"} bound to no identity provider: ${emails.slice(0, NAMED_MAX).join(", ")}${more}`,
+    since: null,
+    why: "The first identity provider that vouches for such an address gets the user's roles.",
+    todo: "Delete them, and add them again with their provider.",
+    command: `flow users delete ${shellWord(first)} && flow users add ${shellWord(first)} ROLE --issuer URL`,
+    count: emails.length,
+  });
+  return { findings: [unbound], counts: { unbound_users: emails.length } };
 }

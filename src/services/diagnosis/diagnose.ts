@@ -4,7 +4,7 @@ import { type Reading, readOnly } from "../../repositories/doctor/read-snapshot.
 import type { Diagnosis } from "../../schema/api/doctor.ts";
 import type { CredentialDefault } from "../../schema/rules/credential-playbooks.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
-import { checkKeys, checkOpenCredentials } from "./credentials.ts";
+import { checkKeys, checkOpenCredentials, checkUnboundUsers } from "./credentials.ts";
 import { type CheckResult, counted, finding, shellWord } from "./finding.ts";
 import { DOCTOR_LIMITS, type DoctorLimits } from "./limits.ts";
 import { checkProjection } from "./projection.ts";
@@ -97,6 +97,7 @@ export function createDiagnosis(deps: DiagnoseDeps): (limits?: Partial<DoctorLim
     await add("open_credentials", () =>
       readOnly(database, limits.statementMs, (reading) => checkOpenCredentials(reading, deps.credentialsDefault)),
     );
+    await add("unbound_users", () => readOnly(database, limits.statementMs, checkUnboundUsers));
     await add("disk", () => checkDisk(deps));
     await add("broker", () => checkBroker(deps));
     return complete(diagnosis);

@@ -18,7 +18,10 @@ test("a user is added with roles, given others, deactivated, let in again and de
   const run = await commands(t);
   const added = await run("users", "add", "Ada@Example.com", "viewer", "--name", "Ada Lovelace");
   assert.equal(added.code, 0, added.stderr);
-  assert.match(added.stdout, /^Ada@Example\.com is user \d+ and has the role viewer$/m);
+  assert.match(
+    added.stdout,
+    /^Ada@Example\.com is user \d+ and has the role viewer; logs in by the first identity provider that vouches for the address$/m,
+  );
   // Addresses are compared whatever the letters' case.
   const granted = await run("users", "grant", "ada@example.com", "analyst", "developer");
   assert.equal(granted.stdout, "Ada@Example.com now has the roles analyst, developer, viewer\n");
@@ -27,7 +30,13 @@ test("a user is added with roles, given others, deactivated, let in again and de
   const off = await run("users", "deactivate", "ada@example.com");
   assert.equal(off.stdout, "Ada@Example.com is logged out and may not log in\n");
   const listed = await run("users", "list", "--status", "inactive");
-  assert.deepEqual(cells(listed.stdout).at(-1)?.slice(1), ["Ada@Example.com", "Ada Lovelace", "inactive", "analyst"]);
+  assert.deepEqual(cells(listed.stdout).at(-1)?.slice(1), [
+    "Ada@Example.com",
+    "Ada Lovelace",
+    "inactive",
+    "analyst",
+    "any provider",
+  ]);
   assert.equal(listed.stderr, `1 user at ${url}\n`);
   assert.equal((await run("users", "activate", "ada@example.com")).stdout, "Ada@Example.com may log in\n");
   const gone = await run("users", "delete", "ada@example.com");
@@ -44,7 +53,7 @@ test("a user is shown with roles and who granted them, by address or id, and as 
     assert.equal(code, 0, stderr);
     assert.match(stdout, new RegExp(`^user: +${userId}$`, "m"));
     assert.match(stdout, /^status: +active$/m);
-    assert.match(stdout, /^identity from: +none yet: has not logged in$/m);
+    assert.match(stdout, /^identity from: +the first provider that vouches for the address$/m);
     assert.match(stdout, /^last login: +never$/m);
     assert.match(stdout, /^role: +analyst, by the operator, \d{4}-/m);
   }

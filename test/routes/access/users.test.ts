@@ -26,6 +26,40 @@ async function manager(...permissions: string[]): Promise<{ user: TestUser; role
 
 const rolesOf = (body: Body) => (body["roles"] as Body[]).map(({ role, granted_by }) => [role, granted_by]);
 
+for (const [what, settings, logins, expected] of [
+  ["no provider is known", {}, [], [201, null]],
+  ["one is in the settings", { FLOW_IDP_DOMAINS: "a.example" }, ["https://old.example"], [201, "https://a.example"]],
+  ["one is in the settings twice", { FLOW_IDP_DOMAINS: "a.example,A.example" }, [], [201, "https://a.example"]],
+  ["several are in the settings", { FLOW_IDP_DOMAINS: "a.example,b.example" }, [], [422, undefined]],
+  ["one is known from logins", {}, ["https://c.example/"], [201, "https://c.example/"]],
+  ["several are known from logins", {}, ["https://c.example/", "https://d.example/"], [422, undefined]],
+] as const) {
+  test(`a user who is added without an issuer, where ${what}`, async () => {
+    const { database, guarded } = await openApi(settings);
+    for (const issuer of logins) {
+      await database.sql`insert into auth.users (email, display_name, issuer, subject) values (${`${new URL(issuer).host}@x.example`}, 'x', ${issuer}, 's')`;
+    }
+    const headers = { authorization: `Bearer ${TOKENS.operator}` };
+    const add = async (body: object) => {
+      const response = await guarded.request("/api/auth/users", posted({ email: "new@example.com", ...body }, headers));
+      return { status: response.status, body: (await response.json()) as Body };
+    };
+    const { status, body } = await add({});
+    assert.deepEqual([status, body["issuer"]], expected, JSON.stringify(body));
+    if (status === 201) return;
+    assert.match(
+      String(body["error"]),
+      /Which identity provider may vouch for new@example\.com\? It is one of https:\S+, https:/,
+    );
+    assert.equal((await add({ any_issuer: true, issuer: "https://a.example" })).status, 422);
+    assert.deepEqual((await add({ any_issuer: true })).body["issuer"], null);
+    assert.equal(
+      (await add({ email: "other@example.com", issuer: "https://d.example/" })).body["issuer"],
+      "https://d.example/",
+    );
+  });
+}
+
 test("a user is added, changed, given and taken roles, and deleted; all of it stands in the audit log", async () => {
   const admin = await addUser(api.database, { roles: ["admin"] });
   const added = await call(admin, "POST", "/users", { email: "Bob@Example.com", roles: ["viewer"] });

@@ -164,15 +164,21 @@ test("administrators of the settings are entered once: who lost the role since d
   const { database } = await setup();
   const { sql } = database;
   await sql`insert into auth.users (email, display_name) values ('Ada@Example.com', 'Ada')`;
-  assert.deepEqual(await enterAdministrators(database, []), []);
-  const entered = await enterAdministrators(database, ["ada@example.com", "root@example.com"]);
+  assert.deepEqual(await enterAdministrators(database, [], undefined), []);
+  const entered = await enterAdministrators(database, ["ada@example.com", "root@example.com"], "https://idp.example/");
   assert.deepEqual(entered, ["Ada@Example.com", "root@example.com"]);
   await sql`update auth.user_roles set is_active = false`;
-  assert.deepEqual(await enterAdministrators(database, ["ada@example.com", "root@example.com"]), []);
+  assert.deepEqual(await enterAdministrators(database, ["ada@example.com", "root@example.com"], "https://idp.example/"), []);
   const [row] = await sql<{ active: number; told: number }[]>`
     select (select count(*)::int from auth.user_roles where is_active) as active,
       (select count(*)::int from auth.audit_log where rule = 'FLOW_ADMIN_EMAILS') as told`;
   assert.deepEqual({ ...row }, { active: 0, told: 2 });
+  // A user who was there stays as they are.
+  const users = await sql<{ issuer: string | null }[]>`select issuer from auth.users order by email`;
+  assert.deepEqual(
+    users.map(({ issuer }) => issuer),
+    [null, "https://idp.example/"],
+  );
 });
 
 test("a server of a database of your own makes no account until its settings speak of logins", async () => {
