@@ -49,7 +49,7 @@ export function AddUser(): ReactNode {
             <input name="name" maxLength={200} autoComplete="off" />
           </label>
           <label className="field">
-            Identity provider that may vouch for the address; default the service's only one
+            Identity provider, where the service has several
             <input
               name="issuer"
               type="url"

@@ -123,7 +123,7 @@ export function createUsers({ database, issuers }: { database: Database; issuers
 /** Most providers that an error names. */
 const ISSUERS_NAMED_MAX = 10;
 
-/** Whom the user is bound to: whoever else vouches for the address does not get their roles. */
+/** The provider that the user is bound to: another one that vouches for the address does not give their roles. */
 async function issuerFor(
   database: Database,
   email: string,
