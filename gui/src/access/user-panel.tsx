@@ -56,7 +56,7 @@ function Facts({ user }: { user: User }): ReactNode {
         <dt>Last login</dt>
         <dd>{user.last_login_at === null ? "never" : <Ago at={user.last_login_at} />}</dd>
         <dt>Known by</dt>
-        <dd>{user.issuer ?? "not yet: the first login with this address sets it"}</dd>
+        <dd>{user.issuer ?? "not yet: the first provider that vouches for the address"}</dd>
         <dt>User id</dt>
         <dd className="mono">{user.user_id}</dd>
       </dl>
