@@ -168,7 +168,10 @@ test("administrators of the settings are entered once: who lost the role since d
   const entered = await enterAdministrators(database, ["ada@example.com", "root@example.com"], "https://idp.example/");
   assert.deepEqual(entered, ["Ada@Example.com", "root@example.com"]);
   await sql`update auth.user_roles set is_active = false`;
-  assert.deepEqual(await enterAdministrators(database, ["ada@example.com", "root@example.com"], "https://idp.example/"), []);
+  assert.deepEqual(
+    await enterAdministrators(database, ["ada@example.com", "root@example.com"], "https://idp.example/"),
+    [],
+  );
   const [row] = await sql<{ active: number; told: number }[]>`
     select (select count(*)::int from auth.user_roles where is_active) as active,
       (select count(*)::int from auth.audit_log where rule = 'FLOW_ADMIN_EMAILS') as told`;
