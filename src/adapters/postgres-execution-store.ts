@@ -19,6 +19,9 @@ import {
 } from "../repositories/orchestration/load-execution.ts";
 import { findReturned } from "../repositories/orchestration/stranded-commands.ts";
 
+/** Silence after which a server counts as gone: it says every 10 s that it lives. */
+const SERVER_SILENT_MS = 30_000;
+
 /** What the store needs. */
 export interface PostgresExecutionStoreOptions {
   database: Database;
@@ -51,7 +54,7 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
     returnedCommands: (limit) => findReturned(database, limit),
     commandBodies: (commandIds) => loadCommandBodies(database, commandIds),
     unprocessedBatches: (idleMs, limit) =>
-      takeOpenBatches(database, { processor, leaseMs: batchLeaseMs, idleMs, limit }),
+      takeOpenBatches(database, { processor, leaseMs: batchLeaseMs, idleMs, silentMs: SERVER_SILENT_MS, limit }),
     executionsOf: (commandIds) => findCommandExecutions(database, commandIds),
     findBatch: (caller, idempotencyKey) => findBatchByKey(database, caller, idempotencyKey),
     findStart: (caller, idempotencyKey) => findStartByKey(database, caller, idempotencyKey),

@@ -209,6 +209,8 @@ export interface AcceptedBatch {
   requestId: string;
   executionIds: string[];
   eventIds: number[];
+  /** A server that still lives took it over before: it was not lost with the batch. Default false. */
+  isHeld?: boolean;
 }
 
 /** A batch that was sent before. */

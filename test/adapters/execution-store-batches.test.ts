@@ -100,6 +100,28 @@ test("stale batches are taken over, each by one server, until its lease expires"
   assert.deepEqual(again[0]?.eventIds, [7, 8]);
 });
 
+test("a batch that is taken over from a server that still lives says so; from a silent one, or one that signed off, it does not", async () => {
+  const change = await begun();
+  await database.sql`delete from flow.batch`;
+  await store.flush({ executions: [rows.follow(change)], batches: [accepted([change.executionId])] });
+  const by = (processor: string) => createPostgresExecutionStore({ database, policy: POLICY, processor });
+  const held: (boolean | undefined)[] = [(await by("server-0").unprocessedBatches(0, 1))[0]?.isHeld];
+  for (const [index, [status, seconds]] of (
+    [
+      ["ready", 29],
+      ["ready", 31],
+      ["offline", 1],
+    ] as const
+  ).entries()) {
+    await database.sql`delete from flow.runtime where kind = 'server'`;
+    await database.sql`insert into flow.runtime (runtime_id, kind, name, status, heartbeat_at)
+      values (${900 + index}, 'server', ${`server-${index}`}, ${status}, now() - ${seconds}::float8 * interval '1 second')`;
+    await database.sql`update flow.batch set lease_expires_at = now()`;
+    held.push((await by(`server-${index + 1}`).unprocessedBatches(0, 1))[0]?.isHeld);
+  }
+  assert.deepEqual(held, [undefined, true, undefined, undefined]);
+});
+
 test("a batch that its server could not go on with is given to that server again, and to no other while its lease lasts", async () => {
   const other = createPostgresExecutionStore({ database, policy: POLICY, processor: "server-2" });
   const change = await begun();

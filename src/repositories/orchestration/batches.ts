@@ -7,6 +7,8 @@ export interface OpenBatch {
   requestId: string;
   executionIds: string[];
   eventIds: number[];
+  /** A server that still lives took it over before: it is slow, and was not lost with the batch. Default false. */
+  isHeld?: boolean;
 }
 
 /**
@@ -18,6 +20,8 @@ export interface Takeover {
   leaseMs: number;
   /** Batches touched within this time stay with their current owner. */
   idleMs: number;
+  /** Silence after which a server counts as gone. */
+  silentMs: number;
   limit: number;
 }
 
@@ -29,16 +33,22 @@ export interface Takeover {
  * then take more than `limit`.
  */
 export async function takeOpenBatches({ sql }: Database, takeover: Takeover): Promise<OpenBatch[]> {
-  const { processor, leaseMs, idleMs, limit } = takeover;
-  const rows = await sql<{ requestId: string; executionIds: string[]; eventIds: string[] }[]>`
+  const { processor, leaseMs, idleMs, silentMs, limit } = takeover;
+  const rows = await sql<{ requestId: string; executionIds: string[]; eventIds: string[]; isHeld: boolean }[]>`
     with open as materialized (
-      select request_id from flow.batch
+      select request_id,
+        exists (
+          select from flow.runtime as r
+          where r.kind = 'server' and r.name = batch.processor and r.status <> 'offline'
+            and r.heartbeat_at > now() - ${silentMs}::float8 * interval '1 millisecond'
+        ) as is_held
+      from flow.batch
       where state in ('accepted', 'processing')
         and updated_at <= now() - ${idleMs}::float8 * interval '1 millisecond'
         and (lease_expires_at is null or lease_expires_at <= now() or processor = ${processor})
       order by request_id
       limit ${limit}
-      for no key update skip locked
+      for no key update of batch skip locked
     )
     update flow.batch as b set
       state = 'processing',
@@ -47,9 +57,10 @@ export async function takeOpenBatches({ sql }: Database, takeover: Takeover): Pr
       updated_at = now()
     from open
     where b.request_id = open.request_id
-    returning b.request_id as "requestId", b.execution_ids as "executionIds", b.event_ids as "eventIds"`;
+    returning b.request_id as "requestId", b.execution_ids as "executionIds", b.event_ids as "eventIds",
+      open.is_held as "isHeld"`;
   return rows
-    .map(({ requestId, executionIds, eventIds }) => ({ requestId, executionIds, eventIds: eventIds.map(Number) }))
+    .map(({ isHeld, ...row }) => ({ ...row, eventIds: row.eventIds.map(Number), ...(isHeld && { isHeld }) }))
     .sort((left, right) => Number(left.requestId) - Number(right.requestId));
 }
 

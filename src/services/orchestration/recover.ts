@@ -58,10 +58,8 @@ export function createRecovery(parts: OrchestratorParts): Recovery {
 }
 
 /** The events are in the log and in every state loaded from it; only their consequences are missing. */
-async function recoverBatch(
-  parts: OrchestratorParts,
-  { requestId, executionIds, eventIds }: AcceptedBatch,
-): Promise<void> {
+async function recoverBatch(parts: OrchestratorParts, batch: AcceptedBatch): Promise<void> {
+  const { requestId, executionIds, eventIds } = batch;
   const { store, roundLoop } = parts;
   const wanted = new Set(eventIds);
   const events = new Map<string, UndecidedEvent[]>();
@@ -80,7 +78,7 @@ async function recoverBatch(
   const undecided = (executionId: string) => events.get(executionId) ?? [];
   const lastId = (executionId: string) => lastIds.get(executionId) ?? 0;
   try {
-    const lost = await countLostDelivery(parts, { requestId, executionIds, eventIds });
+    const lost = await countLostDelivery(parts, batch);
     if (lost >= (parts.limits.deliveries ?? DELIVERIES_MAX)) return await poison(parts, requestId, executionIds, lost);
     await runJob(roundLoop, [...executionIds], (base) => processBatchJob(requestId, base, undecided, lastId));
     parts.underWay.delete(requestId);
@@ -94,15 +92,16 @@ const DELIVERIES_MAX = 3;
 
 /**
  * How many servers have died while they processed a batch. The death is written to the log before the batch is tried again, so
- * that it counts whatever becomes of this process. A batch that this process itself has begun and not finished is not counted.
+ * that it counts whatever becomes of this process. A batch that a living process has begun and not finished is not counted. One that
+ * its worker had sent before without an answer counts one death more: what is decided with the first delivery is in no log before.
  */
 async function countLostDelivery(
   { store, roundLoop, cache, now, underWay }: OrchestratorParts,
-  { requestId, executionIds, eventIds }: AcceptedBatch,
+  { requestId, executionIds, eventIds, isHeld = false }: AcceptedBatch,
 ): Promise<number> {
   const [executionId] = executionIds;
   const last = Math.max(...eventIds);
-  if (executionId === undefined || eventIds.length === 0 || underWay.has(requestId)) return 0;
+  if (executionId === undefined || eventIds.length === 0 || isHeld || underWay.has(requestId)) return 0;
   const later = await store.eventsAfter(executionId, last, PAGE);
   const lost = 1 + later.filter((record) => isLostDelivery(record, requestId)).length;
   const context = { request_id: requestId, delivery: lost, code: "POISONED" };
@@ -113,9 +112,9 @@ async function countLostDelivery(
 }
 
 function isLostDelivery({ event_type, result }: EventRecord, requestId: string): boolean {
-  if (event_type !== "batch.failed" || !isJsonObject(result)) return false;
-  const { context } = result;
-  return isJsonObject(context) && context["request_id"] === requestId;
+  const context = isJsonObject(result) ? result["context"] : undefined;
+  if (!isJsonObject(context) || context["request_id"] !== requestId) return false;
+  return event_type === "batch.failed" || (event_type === "batch.accepted" && context["redelivered"] === true);
 }
 
 /** Ends the execution of a batch over which one server after the other died. The others go on. */

@@ -29,6 +29,8 @@ export interface ReportParts {
   events: { executionId: string; event: ReportedEvent }[];
   /** The claim to answer with commands; undefined: only accept the events, their consequences are decided afterwards. */
   pendingClaim: PendingClaim | undefined;
+  /** The caller sent it before without an answer: that delivery counts as one that its server did not survive. */
+  isRedelivered?: boolean;
   /** The caller waits for the consequences, even without a claim. */
   isAwaited?: boolean;
   now(): number;
@@ -80,10 +82,13 @@ export function createReportJob(parts: ReportParts): ReportJob {
       throw refused(told, entries.length);
     },
     async apply(round) {
-      if (rest[0] === entries[0]) markAccepted(round, parts);
+      const isFirst = rest[0] === entries[0];
+      if (isFirst && parts.isRedelivered !== true) markAccepted(round, parts);
       for (const executionId of job.executionIds) changesOf(round, executionId).batch = parts.trace;
       if (job.processed) await process(round, rest);
       else await acceptOnly(round, rest);
+      // After the events, where recovery looks for what became of them.
+      if (isFirst && parts.isRedelivered === true) markAccepted(round, parts);
       job.eventIds = entries.flatMap(({ eventId }) => eventId ?? []);
       job.commandsGenerated = entries.reduce((sum, { commands }) => sum + commands, 0);
       round.batch(batchRow(job, executionIds, parts));
@@ -138,7 +143,12 @@ function markAccepted(round: Round, parts: ReportParts): void {
   changesOf(round, first.executionId).marker({
     type: "batch.accepted",
     at: parts.now(),
-    context: { request_id: parts.requestId, caller: parts.caller, events: events.length },
+    context: {
+      request_id: parts.requestId,
+      caller: parts.caller,
+      events: events.length,
+      ...(parts.isRedelivered === true && { redelivered: true }),
+    },
   });
 }
 

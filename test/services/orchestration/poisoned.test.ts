@@ -101,6 +101,39 @@ test("a report that was sent before without an answer is accepted before anythin
   assert.equal(run.store.batches.get(outcome.requestId)?.state, "accepted");
 });
 
+test("a report that was sent before without an answer counts that delivery: three deaths with it", async () => {
+  const run = await begin();
+  // The first server died over it: nothing of that is in any log. The second one accepts it and dies as well.
+  await run.orchestrator.report(run.report(0, { isRedelivered: true }));
+  run.release();
+  void run.another().recovery.recover(0);
+  await new Promise<void>((resolve) => {
+    const look = () => (markers(run.store, run.bad).length === 1 ? resolve() : void setImmediate(look));
+    look();
+  });
+  assert.deepEqual(markers(run.store, run.bad), [2]);
+  assert.equal(run.failure(run.bad), undefined);
+  run.release();
+  await run.another().recovery.recover(0);
+  assert.deepEqual(markers(run.store, run.bad), [2, 3]);
+  assert.equal(run.failure(run.bad)?.code, "POISONED");
+});
+
+test("a batch that a living server took over before counts no death, however slow that server is", async () => {
+  const run = await begin();
+  const { unprocessedBatches } = run.store;
+  run.store.unprocessedBatches = async (...asked) =>
+    (await unprocessedBatches(...asked)).map((batch) => ({ ...batch, isHeld: true }));
+  await run.orchestrator.report(run.report(0));
+  for (let times = 0; times < 5; times += 1) {
+    run.release();
+    void run.another().recovery.recover(0);
+    await new Promise(setImmediate);
+  }
+  assert.deepEqual(markers(run.store, run.bad), []);
+  assert.equal(run.failure(run.bad), undefined);
+});
+
 function markers(store: MemoryStore, executionId: string): number[] {
   return (store.events.get(executionId) ?? []).flatMap(({ event_type, result }) =>
     event_type === "batch.failed" ? [(result as { context: { delivery: number } }).context.delivery] : [],
