@@ -11,7 +11,7 @@ import { threadMs } from "../../support/thread-time.ts";
 
 /*
  * Everything that an expression can do, with values of some megabytes, again and again until an account is used up: how long it
- * keeps a server. An operation that is charged too little shows here, whoever adds it.
+ * keeps a server. An operation that is charged too little shows here.
  */
 
 /** Longest that an account may last, ms of processor time. The dearest took 130 when this was written. */
