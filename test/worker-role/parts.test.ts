@@ -69,7 +69,7 @@ test("a command that waits for its child leaves its slot to others: the child ru
 
 test("a task whose time is over cancels its child; a worker that stops does not", async (t) => {
   const fake = await startFakeServer(t);
-  fake.documents.set("2", documentOf(`{kind: playbook, path: some/child, timeout_seconds: 0.05}`));
+  fake.documents.set("2", documentOf(`{kind: playbook, path: some/child, timeout_seconds: 1}`));
   fake.documents.set("3", documentOf(CHILD));
   const never = new Promise<void>(() => {});
   fake.script = ({ url, body }) => {

@@ -75,8 +75,11 @@ async function live(): Promise<void> {
     const began = performance.now();
     let hasChanges = false;
     try {
-      if (next === "register") next = await register();
-      else ({ next, hasChanges } = await beat(interrupt.signal));
+      if (next === "register") {
+        next = await register();
+        // The first heartbeat follows soon: by its connection the server notices the end of this process.
+        hasChanges = true;
+      } else ({ next, hasChanges } = await beat(interrupt.signal));
       tries = 0;
     } catch (error) {
       // Broken off for an order: no failure.

@@ -71,7 +71,10 @@ export async function registerRuntime({ sql }: Database, entry: NewRuntime): Pro
   return row;
 }
 
-/** The process that has a worker's name: registered, and not silent for `staleMs`. `instance` is null where it told none. */
+/**
+ * The process that has a worker's name: registered, not silent for `staleMs`, and not gone ({@link noteGone}). `instance` is null where it
+ * told none.
+ */
 export async function findLiveWorker(
   { sql }: Database,
   name: string,
@@ -80,8 +83,23 @@ export async function findLiveWorker(
   const [row] = await sql<{ instance: string | null }[]>`
     select about->>'instance' as instance from flow.runtime
     where kind = 'worker' and name = ${name} and status <> 'offline'
-      and heartbeat_at > now() - ${staleMs}::float8 * interval '1 millisecond'`;
+      and heartbeat_at > now() - ${staleMs}::float8 * interval '1 millisecond'
+      and coalesce((about->>'gone_at')::timestamptz < heartbeat_at, true)`;
   return row;
+}
+
+/**
+ * Notes that a worker's process is gone, unless a heartbeat of it came in the last `silentMs`, to whichever server. The next one
+ * outdates the note. Commands keep their leases: only the name may be taken.
+ */
+export async function noteGone(
+  { sql }: Database,
+  { name, instance, silentMs }: { name: string; instance: string; silentMs: number },
+): Promise<void> {
+  await sql`
+    update flow.runtime set about = about || jsonb_build_object('gone_at', now())
+    where kind = 'worker' and name = ${name} and status <> 'offline' and about->>'instance' = ${instance}
+      and heartbeat_at <= now() - ${silentMs}::float8 * interval '1 millisecond'`;
 }
 
 /** A worker's report of its running commands. */

@@ -204,7 +204,7 @@ export function createService(deps: ServiceDeps): Service {
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },
     workers: createWorkers({
       ...{ database, orchestrator, cancelNotices, policy, leaseMs: config.claimLeaseMs },
-      onReturned: observer.returned,
+      ...{ onReturned: observer.returned, onFault: fault },
     }),
     agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, orchestrator, pollMs: config.batchStatusPollMs }),

@@ -43,7 +43,7 @@ export function workerRoutes(workers: Workers, secrets: ClaimSecrets, stopping: 
       const listener = listening(c, stopping);
       try {
         const beat = { name, running: runs, draining, waitMs, ...defined({ instance: own }) };
-        const { cancel, lost, leaseMs } = await workers.heartbeat(beat, listener.signal);
+        const { cancel, lost, leaseMs } = await workers.heartbeat(beat, listener.signal, listener.left);
         return json({ status: "ok", cancel, lost, lease_ms: leaseMs });
       } finally {
         listener.done();
@@ -83,6 +83,6 @@ function reservedName(name: string): FlowError {
 }
 
 /** What makes a process the one that registered is told to that process alone. */
-function withoutInstance({ instance: _, ...about }: JsonObject): JsonObject {
+function withoutInstance({ instance: _, gone_at: __, ...about }: JsonObject): JsonObject {
   return about;
 }

@@ -6,6 +6,7 @@ import {
   findLiveWorker,
   isReplaced,
   listWorkers,
+  noteGone,
   type PoolWorker,
   recordHeartbeat,
   registerRuntime,
@@ -16,6 +17,7 @@ import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 import type { ClaimedCommand, ClaimInput } from "../orchestration/rounds/types.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
+import { createBrokenOff, GONE_MS } from "./broken-off.ts";
 import type { CancelNotices } from "./cancel-notices.ts";
 
 /** A worker that registers. */
@@ -64,9 +66,10 @@ export interface Workers {
    * Renews the leases of the worker's running commands, and returns the commands to stop: cancelled ones, and those it no
    * longer owns. Commands that the database assigns to the worker and that it does not list (the answer to its claim was lost)
    * are offered to others. Throws `FlowError` `unknown` if it must register again, CONFLICT if another process has registered
-   * under its name since. With `waitMs` it returns a cancellation as soon as that is written; the signal ends the wait.
+   * under its name since. With `waitMs` it returns a cancellation as soon as that is written; the signal ends the wait. `left` is
+   * aborted when the client disconnects: where no heartbeat follows, its name is free after {@link GONE_MS}.
    */
-  heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<HeartbeatResult>;
+  heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal, left?: AbortSignal): Promise<HeartbeatResult>;
   /**
    * Signs the worker off; the commands it still holds are offered to others at once, by every server. Nothing happens for a
    * name that is not registered, or that another process has taken since.
@@ -92,6 +95,8 @@ export interface WorkersDeps {
   /** Commands were given back: any server may have a worker for them. */
   onReturned(commandIds: readonly string[]): void;
   cancelNotices: Pick<CancelNotices, "listen">;
+  /** Called with an error of work that no caller waits for. */
+  onFault(error: unknown): void;
   policy: ClaimPolicy;
   /** `FLOW_COMMAND_CLAIM_LEASE_SECONDS`, milliseconds. */
   leaseMs: number;
@@ -105,6 +110,7 @@ const ANSWER_MS = 10_000;
 /** The pool of workers in a database. */
 export function createWorkers(deps: WorkersDeps): Workers {
   const { database, orchestrator, cancelNotices, policy, leaseMs } = deps;
+  const brokenOff = createBrokenOff((worker) => noteGone(database, { ...worker, silentMs: GONE_MS }), deps.onFault);
   const record = async (heartbeat: Omit<WorkerHeartbeat, "waitMs">) => {
     if (heartbeat.draining) orchestrator.dismiss(heartbeat.name);
     const found = await recordHeartbeat(database, { ...heartbeat, leaseMs, graceMs: ANSWER_MS });
@@ -126,7 +132,9 @@ export function createWorkers(deps: WorkersDeps): Workers {
       if (released.length > 0) void orchestrator.offer(released, { worker: worker.name, isGone });
       return { runtimeId: id, leaseMs };
     },
-    async heartbeat({ waitMs = 0, ...heartbeat }, signal = NEVER) {
+    async heartbeat({ waitMs = 0, ...heartbeat }, signal = NEVER, left = NEVER) {
+      const { name, instance } = heartbeat;
+      if (instance !== undefined) brokenOff.came({ name, instance });
       // Before the database is queried, so that a cancellation between the two is not missed.
       const listener = waitMs > 0 ? cancelNotices.listen(heartbeat.name) : undefined;
       try {
@@ -135,6 +143,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
         return { cancel: await listener.next(waitMs, signal), lost: [], leaseMs };
       } finally {
         listener?.close();
+        if (left.aborted && instance !== undefined) brokenOff.left({ name, instance });
       }
     },
     async deregister(name, instance) {
@@ -170,7 +179,7 @@ async function checkName(
   const live = await findLiveWorker(database, name, staleMs);
   if (live === undefined || (live.instance !== null && replaces.includes(live.instance))) return;
   const what = `Another process is registered as worker '${name}', with a heartbeat in the last ${staleMs / 1_000} s`;
-  const next = "The name is free when that one signs off or falls silent. Or use another one (FLOW_WORKER_NAME)";
+  const next = "The name is free when that one signs off, ends or falls silent. Or use another one (FLOW_WORKER_NAME)";
   throw new FlowError("CONFLICT", `${what}. ${next}`);
 }
 
