@@ -2,6 +2,7 @@ import { ReferenceNeeded } from "../../language/views/references.ts";
 import type { Scope } from "../../language/views/scope.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { isJsonObject, type Json } from "../../schema/words/json.ts";
+import { isDeeper, JSON_DEPTH_MAX } from "../../schema/words/json-depth.ts";
 import type { EngineEnv } from "../env.ts";
 import { quoted, templateError } from "../errors.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
@@ -157,7 +158,7 @@ const SECONDS_MAX = 31_536_000;
 export function itemsOf(value: Json, step: string): { items: Json[] } | { count: number } {
   if (Array.isArray(value)) return { items: value };
   if (typeof value === "number" && Number.isFinite(value)) return { count: Math.max(0, Math.floor(value)) };
-  if (typeof value === "string") return { items: textItems(value) };
+  if (typeof value === "string") return { items: textItems(value, step) };
   if (isJsonObject(value)) {
     const rows = value["rows"];
     if (Array.isArray(rows)) return { items: rows };
@@ -168,8 +169,12 @@ export function itemsOf(value: Json, step: string): { items: Json[] } | { count:
   );
 }
 
-function textItems(text: string): Json[] {
+function textItems(text: string, step: string): Json[] {
   if (text.trim() === "") return [];
+  if (isDeeper(text)) {
+    const what = `the collection of step '${step}' is text with more than ${JSON_DEPTH_MAX} lists and maps within each other`;
+    throw new Error(`${what}. Reshape it in a python task`);
+  }
   try {
     const parsed: Json = JSON.parse(text);
     if (Array.isArray(parsed)) return parsed;

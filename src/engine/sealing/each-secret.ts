@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, own } from "../../schema/words/json.ts";
+import { isDeeper } from "../../schema/words/json-depth.ts";
 import { SECRET_CHARS_MIN } from "./secret-index.ts";
 import { basicVariant } from "./secret-variants.ts";
 
@@ -61,7 +62,7 @@ const PARTED_CHARS_MAX = 65_536;
 function partsOf(text: string): Json[] {
   const passwords = passwordsOf(text);
   if (passwords.length > 0) return passwords;
-  if (text.length > PARTED_CHARS_MAX || !/^\s*[{[]/.test(text)) return [];
+  if (text.length > PARTED_CHARS_MAX || !/^\s*[{[]/.test(text) || isDeeper(text)) return [];
   try {
     return [JSON.parse(text) as Json];
   } catch {

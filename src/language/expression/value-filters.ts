@@ -1,9 +1,10 @@
 import { messageOf } from "../../schema/words/errors.ts";
+import { isDeeper } from "../../schema/words/json-depth.ts";
 import type { Filter } from "./filter.ts";
 import { countArgument, flagArgument, itemsFor, textArgument, textFor, wrongType } from "./filter.ts";
 import { formatText } from "./format.ts";
 import { memberOf } from "./lookup.ts";
-import { spendSteps, spendText } from "./parsing/budget.ts";
+import { spendSteps, spendText, tooDeep, VALUE_DEPTH_MAX } from "./parsing/budget.ts";
 import { jsonText, textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
@@ -157,6 +158,7 @@ function textOnly(run: Run, name: string, value: unknown): string {
 function fromJson(text: string, run: Run): unknown {
   if (text === "") return undefined;
   spendText(run.budget, text.length);
+  if (isDeeper(text, VALUE_DEPTH_MAX)) throw tooDeep();
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {

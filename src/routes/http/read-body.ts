@@ -1,11 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { isDeeper, RESULT_DEPTH_MAX } from "../../schema/words/json-depth.ts";
 
 /** Longest body in bytes where nothing else is said: a document of 1 MiB, and what JSON adds to it. */
 export const BODY_BYTES_MAX = 2 * 1024 * 1024;
 
-/** Lists and objects within each other, in a body. PostgreSQL and `JSON.stringify` stop at some thousands, with a fault. */
-const DEPTH_MAX = 500;
+/** Lists and objects within each other, in a body: those of a result, and what a report puts around it. */
+const DEPTH_MAX = RESULT_DEPTH_MAX + 80;
 
 /** The error for a body beyond a limit. */
 export function tooLarge(bytesMax: number): FlowError {
@@ -62,9 +63,9 @@ function brokenOff(cause: unknown): FlowError {
  */
 export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw new FlowError("INVALID_INPUT", "The body is not UTF-8");
-  if (isDeep(body))
-    throw new FlowError("INVALID_INPUT", `The body has more than ${DEPTH_MAX} values within each other`);
   const text = body.toString("utf8");
+  if (isDeeper(text, DEPTH_MAX))
+    throw new FlowError("INVALID_INPUT", `The body has more than ${DEPTH_MAX} values within each other`);
   if (text.trim() === "") throw new FlowError("INVALID_INPUT", "The body is empty; send a JSON object");
   const value = parsed(text);
   const place = mayBeInfinite(text) ? infinitePlace(value) : undefined;
@@ -122,30 +123,3 @@ function infinitePlace(root: unknown): string | undefined {
 
 /** Keys may be long, and places are shown to people. */
 const PLACE_CHARS_MAX = 200;
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-/** Counts brackets outside of texts. The parser reports invalid JSON. */
-function isDeep(body: Buffer): boolean {
-  if (body.length <= DEPTH_MAX) return false;
-  let depth = 0;
-  for (let at = 0; at < body.length; at += 1) {
-    const code = body[at];
-    if (code === QUOTE) at = endOfText(body, at);
-    else if (code === 0x7b || code === 0x5b) depth += 1;
-    else if (code === 0x7d || code === 0x5d) depth -= 1;
-    if (depth > DEPTH_MAX) return true;
-  }
-  return false;
-}
-
-/** The place of the quote that ends the text which begins at `start`; the body's end where none does. */
-function endOfText(body: Buffer, start: number): number {
-  for (let at = body.indexOf(QUOTE, start + 1); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
-    let escapes = 0;
-    while (body[at - 1 - escapes] === BACKSLASH) escapes += 1;
-    if (escapes % 2 === 0) return at;
-  }
-  return body.length;
-}

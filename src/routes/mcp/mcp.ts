@@ -27,7 +27,7 @@ export function mcpRoutes(parts: McpParts) {
       const session = sessionOf(c);
       if (session === null) return noSession(c);
       const body = await bodyOf(c);
-      if (body === undefined) return rpcError(c, 400, -32_700, "The body is no JSON");
+      if (body instanceof FlowError) return rpcError(c, 400, -32_700, body.message);
       // What was decided is known of a request, and is written with the execution that it starts.
       if (Array.isArray(body) && body.filter(isToolCall).length > 1)
         return rpcError(c, 400, -32_600, "A request calls one tool: send each call by itself");
@@ -72,12 +72,12 @@ function noSession(c: Context): Response {
   return rpcError(c, 404, -32_001, "There is no such session: initialize a new one");
 }
 
-/** Undefined for invalid JSON. Throws `FlowError` TOO_LARGE. */
+/** The error for what cannot be read: invalid JSON, or nested too deep. Throws `FlowError` TOO_LARGE. */
 async function bodyOf(c: Context): Promise<unknown> {
   try {
     return parseJson(await readBody(c.req.raw, BODY_BYTES_MAX));
   } catch (error) {
-    if (error instanceof FlowError && error.code === "INVALID_INPUT") return undefined;
+    if (error instanceof FlowError && error.code === "INVALID_INPUT") return error;
     throw error;
   }
 }

@@ -7,6 +7,7 @@ import { type ClaimKey, findResult } from "../../repositories/results/results.ts
 import { executionOfRef, JSON_TYPE, type ResultCompression, type ResultScope } from "../../schema/api/results.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
+import { isDeeper } from "../../schema/words/json-depth.ts";
 import { createResultRemover } from "./delete-results.ts";
 import { type ResultsObserver, SILENT } from "./observer.ts";
 import { createResultReader, notAvailable, type OpenedResult } from "./read-result.ts";
@@ -156,6 +157,8 @@ async function findStored(database: Database, ref: string) {
   return { found, executionId };
 }
 
+/** What templates read at the most. Workers store less; a program with a claim's secret may have stored anything. */
+const DEPTH_MAX = 1_000;
 /** JSON that takes several milliseconds to parse. */
 const LARGE_CHARS = 256 * 1024;
 
@@ -164,6 +167,8 @@ const LARGE_CHARS = 256 * 1024;
  * what is done with it: the first wait ends after the sockets of this turn of the event loop, the second after those of the next.
  */
 async function jsonOf(ref: string, text: string): Promise<Json> {
+  if (isDeeper(text, DEPTH_MAX))
+    throw notAvailable(ref, `it has more than ${DEPTH_MAX} lists and maps within each other`);
   let json: Json;
   try {
     json = JSON.parse(text) as Json;

@@ -1,11 +1,13 @@
 import type { Json } from "../../schema/words/json.ts";
+import { isDeeper } from "../../schema/words/json-depth.ts";
 
 /**
  * `JSON.parse`, except that an integer which a double cannot hold exactly becomes text with all its digits: ids beyond
  * 2^53 are common in APIs and in databases, and losing their last digits silently would address another record. Throws
- * SyntaxError like `JSON.parse`.
+ * SyntaxError like `JSON.parse`. A text that is nested too deep ({@link isDeeper}) is not parsed: it is the value.
  */
 export function parseJsonKeepingDigits(text: string): Json {
+  if (isDeeper(text)) return text;
   // 2^53 has 16 digits. Most texts have no such run of digits and take the fast way.
   return JSON.parse(/\d{16}/.test(text) ? quoteUnsafeIntegers(text) : text) as Json;
 }

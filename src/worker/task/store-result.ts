@@ -3,6 +3,7 @@ import { selectValue } from "../../language/words/json-path.ts";
 import type { WritableResultStore } from "../../ports/result-store.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import { isDeeper, RESULT_DEPTH_MAX } from "../../schema/words/json-depth.ts";
 import type { Manifest } from "../../schema/words/manifest.ts";
 import type { ResultConfig } from "../../schema/words/playbook.ts";
 import type { ResultRef, StoredResult } from "../../schema/words/result.ts";
@@ -33,7 +34,7 @@ export interface Kept {
 /**
  * Keeps a task's result: inline while it is small, else in the store with a reference that carries its scalars, the
  * selected fields and a preview. The selected fields are readable by their names either way. A sensitive result is never
- * inline and shows nothing of itself. Throws `FlowError` of the store, and INVALID_INPUT for a selection that is too large.
+ * inline and shows nothing of itself. Throws `FlowError` of the store, and INVALID_INPUT for a selection that is too large, or a result that is nested too deep.
  */
 export async function storeResult(
   store: WritableResultStore,
@@ -67,12 +68,30 @@ async function storeValue(
   data: Json,
   config: ResultConfig,
 ): Promise<{ result: StoredResult; bytes: number }> {
-  const json = JSON.stringify(data) ?? "null";
+  const json = jsonOf(data);
   const size = Buffer.byteLength(json);
   if (!config.sensitive && size <= inlineBytesMax(config)) return { result: { value: data }, bytes: size };
   const extracted = config.sensitive ? {} : { ...scalars(data), ...selected(data, config) };
   const shown = { extracted, fields: fieldNames(data) };
   return { result: { ref: await storeText(store, ref, json, shown, config) }, bytes: REFERENCE_BYTES };
+}
+
+/** Throws `FlowError` INVALID_INPUT for a value that nothing after this could handle: neither the server nor templates. */
+function jsonOf(data: Json): string {
+  const json = stringified(data);
+  if (json !== undefined && !isDeeper(json, RESULT_DEPTH_MAX)) return json;
+  const what = `The result has more than ${RESULT_DEPTH_MAX} lists and maps within each other`;
+  throw new FlowError("INVALID_INPUT", `${what}. Reshape it in the task, or give it as text`);
+}
+
+/** Undefined for a value that is nested so deep that the stack ends. */
+function stringified(data: Json): string | undefined {
+  try {
+    return JSON.stringify(data) ?? "null";
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 /** Largest result that this configuration keeps inline, in bytes. */
