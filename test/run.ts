@@ -1,15 +1,19 @@
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { spec } from "node:test/reporters";
+import { withRealPython } from "./runner/python-path.ts";
+import { type FileTime, TIMES_VARIABLE } from "./runner/run-files.ts";
 import { runUnit, type TestUnit, type UnitRun } from "./runner/run-unit.ts";
 import { startSharedDatabase } from "./runner/shared-database.ts";
-import { isAlone, isPure, unitsOf } from "./runner/units.ts";
+import { isPure, unitsOf } from "./runner/units.ts";
 import { watchCpu } from "./runner/watch-cpu.ts";
 
 /*
  * `npm test`: runs every compiled test file in a process of its own, those of the pure core one folder in a process, and fails
  * when no test ran. (`node --test` on a folder finds no test in some versions and exits 0.) Words on the command line choose
  * files: `npm test -- engine python`.
- * `--pure` runs the pure core alone. `--times` tells at the end which units took longest.
+ * `--pure` runs the pure core alone. `--times` tells at the end which processes and files took longest.
  * `--second-look` runs the files in which a test failed once more, one at a time, and fails for those that fail again; the
  * others are named, because a test that needs a second look is to be mended. That is for CI on a busy machine.
  */
@@ -37,7 +41,7 @@ interface Total {
   passed: number;
   failed: number;
   failedFiles: Set<string>;
-  times: { name: string; durationMs: number; cpuMs: number }[];
+  times: FileTime[];
 }
 
 /** Runs units, `concurrency` at a time, and shows each one when it has ended. */
@@ -56,22 +60,13 @@ async function runUnits(units: readonly TestUnit[], concurrency: number): Promis
   };
   const cpuOfEnded = watchCpu();
   const queue = [...units];
-  let isAloneRunning = false;
-  const next = (): TestUnit | undefined => {
-    const index = queue.findIndex((unit) => !isAloneRunning || !isAlone(unit));
-    // Where no more than those is left, the runner that has one of them goes on with the others.
-    return index < 0 ? undefined : queue.splice(index, 1)[0];
-  };
   const runner = async () => {
-    for (let unit = next(); unit !== undefined; unit = next()) {
+    for (let unit = queue.shift(); unit !== undefined; unit = queue.shift()) {
       const { name, testMs } = unit;
       const late = (test: string) => {
         process.stdout.write(`${name} is ended: no test began or ended for ${testMs / 1000} s. Running: ${test}\n`);
       };
-      const alone = isAlone(unit);
-      isAloneRunning ||= alone;
       show(await runUnit(unit, root, late), name);
-      if (alone) isAloneRunning = false;
     }
   };
   await Promise.all(Array.from({ length: concurrency }, runner));
@@ -86,8 +81,9 @@ async function runUnits(units: readonly TestUnit[], concurrency: number): Promis
 
 /** Runs all that is wanted; false when it failed. */
 async function main(): Promise<boolean> {
+  const timesOfFiles = process.argv.includes("--times") ? gatherTimes() : undefined;
   const first = await runUnits(unitsOf(root, files, { isAll: wanted.length === 0 }), CONCURRENCY);
-  if (process.argv.includes("--times")) showTimes(first);
+  if (timesOfFiles !== undefined) showTimes(first, timesOfFiles());
   const again = files.filter((name) => first.failedFiles.has(name));
   if (first.passed + first.failed === 0) {
     process.stderr.write(`No test ran: ${files.length} files matched.\n`);
@@ -102,16 +98,41 @@ async function main(): Promise<boolean> {
   return second.failedFiles.size === 0;
 }
 
-function showTimes({ times }: Total): void {
-  const slowest = times.sort((one, other) => other.durationMs - one.durationMs).slice(0, TIMES_SHOWN);
+/** The slowest units; of those of many files, the files too. */
+function showTimes({ times }: Total, ofFiles: readonly FileTime[]): void {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(1).padStart(7)} s`;
-  const lines = slowest.map(({ name, durationMs, cpuMs }) => `${seconds(durationMs)} ${seconds(cpuMs)}  ${name}\n`);
-  const all = times.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
-  process.stdout.write(`\nThe longest, and their processor time, of ${seconds(all).trim()} in all:\n${lines.join("")}`);
+  const show = (what: string, list: readonly FileTime[]) => {
+    const slowest = list.toSorted((one, other) => other.durationMs - one.durationMs).slice(0, TIMES_SHOWN);
+    const lines = slowest.map(({ name, durationMs, cpuMs }) => `${seconds(durationMs)} ${seconds(cpuMs)}  ${name}\n`);
+    const all = list.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
+    process.stdout.write(
+      `\nThe longest ${what}, and their processor time, of ${seconds(all).trim()} in all:\n${lines.join("")}`,
+    );
+  };
+  show("processes", times);
+  if (ofFiles.length > 0) show("files of a shared process", ofFiles);
+}
+
+/** Has the files of shared processes tell their times until the answer is called, which gives them. */
+function gatherTimes(): () => FileTime[] {
+  const folder = mkdtempSync(join(tmpdir(), "flow-times-"));
+  const file = join(folder, "times.jsonl");
+  writeFileSync(file, "");
+  process.env[TIMES_VARIABLE] = file;
+  return () => {
+    const lines = readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => line !== "");
+    rmSync(folder, { recursive: true, force: true });
+    delete process.env[TIMES_VARIABLE];
+    return lines.map((line) => JSON.parse(line) as FileTime);
+  };
 }
 
 // The inner loop has a third of the random cases; `npm test` has all.
 if (pureOnly) process.env["FLOW_PROPERTY_RUNS"] ??= "100";
+
+if (!pureOnly) process.env["PATH"] = withRealPython(process.env["PATH"] ?? "");
 
 // Files without a database would wait for a server in vain.
 const stop = pureOnly || files.every(isPure) ? undefined : await startSharedDatabase();

@@ -1,8 +1,19 @@
 import { AsyncResource } from "node:async_hooks";
-import { readFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe } from "node:test";
 import { pathToFileURL } from "node:url";
+import { watchCpu } from "./watch-cpu.ts";
+
+/** A file to which each test file of such a process adds what it took; unset: none does. */
+export const TIMES_VARIABLE = "FLOW_TEST_TIMES";
+
+/** A line of it. */
+export interface FileTime {
+  name: string;
+  durationMs: number;
+  cpuMs: number;
+}
 
 /**
  * Runs test files one after another in this process, each as a suite of its own: its hooks run for its tests alone, and its
@@ -10,6 +21,7 @@ import { pathToFileURL } from "node:url";
  */
 export function runFiles(root: string, files: readonly string[]): void {
   let ended = Promise.resolve();
+  const note = noteTimes();
   // All suites are there from the beginning: when none is left, the hooks of the process run.
   for (const file of files) {
     const address = pathToFileURL(join(root, file)).href;
@@ -19,8 +31,22 @@ export function runFiles(root: string, files: readonly string[]): void {
       const suite = new AsyncResource("TestFile");
       await loaded;
       await suite.runInAsyncScope(() => import(address));
-    });
+    }).then(() => note(file));
   }
+}
+
+/** Gives what notes the time that has passed since the last file ended. */
+function noteTimes(): (name: string) => void {
+  const times = process.env[TIMES_VARIABLE];
+  if (times === undefined) return () => undefined;
+  const cpuOfFile = watchCpu(true);
+  let began = performance.now();
+  return (name) => {
+    const now = performance.now();
+    const time: FileTime = { name, durationMs: now - began, cpuMs: cpuOfFile() };
+    appendFileSync(times, `${JSON.stringify(time)}\n`);
+    began = now;
+  };
 }
 
 /**

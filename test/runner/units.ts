@@ -25,9 +25,12 @@ const PURE = [
 /** The files of each of these share a process too: they close what they opened, and put back what they changed. */
 const SHARED = [
   "adapters/",
+  "attacks/",
   "cli/",
+  "deploy/",
   "doctor/",
   "examples/",
+  "faults/",
   "gui/",
   "house/",
   "local/",
@@ -58,9 +61,6 @@ const FIRST = [
   "adapters/",
 ];
 
-/** One at a time, beside units of other folders: these load a service until it gives way, and measure how soon it is back. */
-const ALONE = "faults/";
-
 /** The longest that a test may take. */
 const TEST_MS_MAX = 60_000;
 /** Files with a test that has more than a minute of work, and what it may take on a busy machine. */
@@ -68,11 +68,6 @@ const LONGER_MS: Readonly<Record<string, number>> = {
   // Ten thousand simulated runs are one test.
   "simulator/simulator.test.js": 600_000,
 };
-
-/** True when this unit is not to run beside another one of its kind. */
-export function isAlone({ name }: TestUnit): boolean {
-  return name.startsWith(ALONE);
-}
 
 /** True for a test file of the pure core. */
 export function isPure(file: string): boolean {
