@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase, createTestDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
@@ -12,7 +12,7 @@ import { answerOf } from "../support/service/server-calls.ts";
 const OPERATOR = randomUUID();
 
 test("a worker of a service reaches a private database by a stored credential, not because a playbook names it", async (t) => {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const { url: other } = await createTestDatabase();
   const { hostname: host, port, username, password, pathname } = new URL(other);
   const user = decodeURIComponent(username);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createServiceDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { type Body, playbook } from "../support/service/api.ts";
 import { folderWith } from "../support/service/cli-process.ts";
@@ -14,7 +14,7 @@ const SHARED = "worker-token-of-the-attacks-22";
 const WAIT_MS = 10_000;
 
 test("a pool's token runs and reads what is of its paths, and is refused as soon as it is revoked", async (t) => {
-  const { url } = await createServiceDatabase();
+  const { url } = await createServedDatabase();
   const tokens = { FLOW_SERVER_TOKEN: OPERATOR, FLOW_WORKER_TOKEN: SHARED };
   const server = await startServe(t, await folderWith(t, {}), { ...ownDatabase(url), ...tokens });
   const send = (token: string, method: string, path: string, body?: unknown, headers = {}) =>

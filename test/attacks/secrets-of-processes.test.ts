@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
 import { answerOf } from "../support/service/server-calls.ts";
@@ -41,7 +41,7 @@ workflow:
 `;
 
 async function search(context: TestContext, settings: NodeJS.ProcessEnv, folder: string): Promise<unknown> {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   // Random: tests that run beside this one have processes too.
   const keys = `k1:${randomBytes(32).toString("base64")}`;
   const plain = randomUUID();

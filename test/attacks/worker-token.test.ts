@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { before, type TestContext, test } from "node:test";
-import { createServiceDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { type Body, playbook } from "../support/service/api.ts";
 import { folderWith } from "../support/service/cli-process.ts";
@@ -101,7 +101,7 @@ function refused(what: string, { status, body }: Reply, code = "claim_required")
 }
 
 before(async () => {
-  const { url } = await createServiceDatabase();
+  const { url } = await createServedDatabase();
   const context: Pick<TestContext, "after"> = { after: (end: () => unknown) => void atEnd.push(end) } as never;
   server = await startServe(context, await folderWith(context as TestContext, {}), {
     ...ownDatabase(url),

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
+import { createServedDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
 import { flow, folderWith, playbookText, startFlow } from "../support/service/cli-process.ts";
-import { startServe } from "../support/service/serve.ts";
+import { type Serving, startServe } from "../support/service/serve.ts";
 
 /* The commands against the service itself, a worker process included: what the other tests script is as they say. */
 
@@ -36,9 +38,15 @@ const TOLD = playbookText(
 const TELLER = playbookText("teller", `  - step: say\n    tool: {kind: shell, cmd: "echo child {{ n }}"}\n`);
 const SLEEP = playbookText("sleep", '  - step: wait\n    tool: {kind: shell, cmd: "exec sleep 600"}\n');
 
+/** Of a server with a database of its own: its tools may do what they may there. */
+async function startService(t: TestContext, folder: string): Promise<Serving> {
+  const { url } = await createServedDatabase();
+  return await startServe(t, folder, { ...ownDatabase(url), FLOW_WORKER_TOOLS: "all" }, ["--role", "all"]);
+}
+
 test("logs of a parent have its children's lines, each behind its path, and say so where nothing was written", async (t) => {
   const folder = await folderWith(t, { "told.yaml": TOLD, "teller.yaml": TELLER, "child.yaml": CHILD });
-  const { url } = await startServe(t, folder, {}, ["--role", "all"]);
+  const { url } = await startService(t, folder);
   const run = (...args: string[]) => flow(folder, args, { FLOW_SERVER_URL: url });
   await run("register", "teller.yaml");
   const ran = await run("run", "told.yaml", "--quiet");
@@ -60,7 +68,7 @@ test("logs of a parent have its children's lines, each behind its path, and say 
 
 test("run, status, events, executions, workers and cancel agree with the service", async (t) => {
   const folder = await folderWith(t, { "child.yaml": CHILD, "work.yaml": WORK, "sleep.yaml": SLEEP });
-  const { url } = await startServe(t, folder, {}, ["--role", "all"]);
+  const { url } = await startService(t, folder);
   const environment = { FLOW_SERVER_URL: url };
   const run = (...args: string[]) => flow(folder, args, environment);
   await run("register", "child.yaml");

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isAlive } from "../../src/platform/system/process.ts";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { folderWith } from "../support/service/cli-process.ts";
 import { type Serving, startServe } from "../support/service/serve.ts";
@@ -92,7 +92,7 @@ test("with nothing set up: serve has a worker that runs playbooks, python, shell
 });
 
 test("SIGTERM under work: running work ends and is reported, no step fails, none is repeated", async (t) => {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(t, {});
   const environment = { ...ownDatabase(databaseUrl), FLOW_WORKER_TOOLS: "all", FLOW_TASK_FOLDER: folder };
   const server = await startServe(t, folder, environment, ALL);
@@ -120,7 +120,7 @@ test("SIGTERM under work: running work ends and is reported, no step fails, none
 });
 
 test("a worker that is killed is started again and its command is run by the next one; a server that is killed takes it along", async (t) => {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(t, {});
   const environment = {
     ...ownDatabase(databaseUrl),
@@ -179,7 +179,7 @@ test("kill -9 of all of it, with a database of its own: the next start has what 
 });
 
 test("a worker begins the iterations of a loop in their order, also right after an ordinary step", async (t) => {
-  const { url } = await createTestDatabase();
+  const { url } = await createServedDatabase();
   const server = await startServe(t, await folderWith(t, {}), ownDatabase(url), ALL);
   const steps = `- {step: start, tool: {kind: noop}, next: fan}
 - {step: fan, loop: {in: 6, spec: {mode: parallel}}, tool: {kind: noop}}

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { open } from "../repositories/service-database.ts";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { playbook } from "../support/service/api.ts";
 import { folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
 
 test("what a killed server has left of an execution that ended is deleted by the next one; what is open is read on", async (t) => {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(t, {});
   const first = await startServe(t, folder, ownDatabase(databaseUrl));
   const call = async (url: string, path: string, body?: unknown) => {

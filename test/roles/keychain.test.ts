@@ -5,7 +5,7 @@ import { createServerKeychain } from "../../src/adapters/server/keychain.ts";
 import { systemClock } from "../../src/adapters/system-clock.ts";
 import { createSecretSource } from "../../src/roles/server/secret-source.ts";
 import type { Json, JsonObject } from "../../src/schema/words/json.ts";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../support/servers/http-server.ts";
 import { folderWith } from "../support/service/cli-process.ts";
@@ -17,7 +17,7 @@ import { type Serving, startServe } from "../support/service/serve.ts";
 
 let databaseUrl: string;
 before(async () => {
-  ({ url: databaseUrl } = await createTestDatabase());
+  ({ url: databaseUrl } = await createServedDatabase());
 });
 
 /** A service, and an endpoint that gives the tokens `t-1`, `t-2`, … and takes them at `/api`. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 import type { JsonObject } from "../../src/schema/words/json.ts";
 import { EXAMPLES, ROOT } from "../examples/run-flow.ts";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { startHttpServer } from "../support/servers/http-server.ts";
 import { startSdkMcpServer } from "../support/servers/sdk-mcp-server.ts";
@@ -15,7 +15,7 @@ import { startServe } from "../support/service/serve.ts";
 
 let databaseUrl: string;
 before(async () => {
-  ({ url: databaseUrl } = await createTestDatabase());
+  ({ url: databaseUrl } = await createServedDatabase());
 });
 
 test("an agent calls a registered server as the machine or as its caller, and actions run the server's playbooks", async (t) => {

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import postgres from "postgres";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase, createTestDatabase } from "../support/database/postgres.ts";
 import { encryptionKeys } from "../support/engine/key-ring.ts";
 import { type CliEnd, flow, folderWith, playbookText } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
@@ -103,7 +103,7 @@ test("a credential of the settings that cannot be one keeps the server from star
 
 test("two processes rotate through two servers while credentials are read: no read fails, and the old key can go", async (t) => {
   const folder = await folderWith(t, {});
-  const { url: database } = await createTestDatabase();
+  const { url: database } = await createServedDatabase();
   const count = 600;
   const start = (...ids: string[]) =>
     startServe(t, folder, { FLOW_DATABASE_URL: database, FLOW_ENCRYPTION_KEYS: encryptionKeys(...ids) });

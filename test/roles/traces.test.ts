@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { startHttpServer } from "../support/servers/http-server.ts";
 import { type ReceivedSpan, startOtlpReceiver } from "../support/servers/otlp-receiver.ts";
@@ -12,7 +12,7 @@ const CALLER = "00f067aa0ba902b7";
 
 /** A service with a worker beside it, and a server that its playbooks call. */
 async function setUp(t: TestContext, environment: NodeJS.ProcessEnv) {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(t, {});
   const called = await startHttpServer((_request, response) => response.end("{}"));
   t.after(() => called.close());

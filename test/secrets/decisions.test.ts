@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import postgres from "postgres";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { flow, folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
@@ -96,7 +96,7 @@ interface Runtimes {
 }
 
 async function setUp(t: TestContext, credential: Record<string, unknown>, documents: Record<string, string>) {
-  const database = await createTestDatabase();
+  const database = await createServedDatabase();
   const files = Object.fromEntries(Object.entries(documents).map(([name, text]) => [`${name}.yaml`, text]));
   const folder = await folderWith(t, files);
   const vault = { type: "custom", data: credential };

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import postgres from "postgres";
-import { createTestDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { startOtlpReceiver } from "../support/servers/otlp-receiver.ts";
 import { flow, folderWith } from "../support/service/cli-process.ts";
@@ -29,7 +29,7 @@ interface Stand {
 
 async function setUp(t: TestContext) {
   const canaries = createCanaries(CANARY_NAMES);
-  const database = await createTestDatabase();
+  const database = await createServedDatabase();
   const echo = await startEchoServer(t, canaries.values["granted"] ?? "");
   const receiver = await startOtlpReceiver();
   t.after(() => receiver.close());

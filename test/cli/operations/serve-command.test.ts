@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { createTestDatabase } from "../../support/database/postgres.ts";
+import { createServedDatabase, createTestDatabase } from "../../support/database/postgres.ts";
 import { ownDatabase } from "../../support/engine/key-ring.ts";
 import { playbook } from "../../support/service/api.ts";
 import { flow, folderWith, startFlow } from "../../support/service/cli-process.ts";
@@ -54,7 +54,7 @@ test("with nothing set up: serve starts its own database, registers, lists, stop
 });
 
 test("a request under way is answered before the server stops", async (t) => {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(t, {});
   const server = await startServe(t, folder, ownDatabase(databaseUrl));
   // The first part of a body: the request is under way until the rest has come.
@@ -92,7 +92,7 @@ test("two servers on one database share its catalog, and both start at the same 
 
 test("a port in use is reported with what to do, and nothing is left running", async (t) => {
   const folder = await folderWith(t, {});
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const server = await startServe(t, folder, ownDatabase(databaseUrl));
   const { port } = new URL(server.url);
   const { code, stdout, stderr } = await flow(folder, ["serve", "--port", port], { HOME: folder });
@@ -143,7 +143,7 @@ test("the gateway's port is looked at before the server begins", async (t) => {
 
 test("--log-format pretty writes short lines, of the worker too, and keeps its own registrations to itself", async (t) => {
   const folder = await folderWith(t, {});
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const server = await startServe(t, folder, ownDatabase(databaseUrl), ["--role", "all", "--log-format", "pretty"]);
   server.process.kill("SIGTERM");
   const { stderr } = await server.ended;
@@ -193,7 +193,7 @@ for (const [what, environment, args, said] of [
 const OPERATOR = "operator-token-of-32-characters.";
 
 test("beyond loopback a server with a token listens, and answers only with it", async (t) => {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(t, { "one.yaml": playbook("guarded/one"), token: `${OPERATOR}\n` });
   const environment = { ...ownDatabase(databaseUrl), FLOW_SERVER_TOKEN: OPERATOR };
   const { url } = await startServe(t, folder, environment, ["--host", "0.0.0.0"]);
@@ -216,7 +216,7 @@ test("beyond loopback a server with a token listens, and answers only with it", 
 });
 
 test("FLOW_AUTH_DISABLED=true is warned about at every start", async (t) => {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(t, {});
   const environment = { ...ownDatabase(databaseUrl), FLOW_AUTH_DISABLED: "true" };
   const server = await startServe(t, folder, environment, ["--host", "0.0.0.0"]);
@@ -234,7 +234,7 @@ test("a server stops when it is interrupted while it starts", async (t) => {
 });
 
 test("what is no HTTP request that could be answered is 400 in the shape of every error", async (t) => {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(t, {});
   const { url } = await startServe(t, folder, ownDatabase(databaseUrl));
   const socket = connect(Number(new URL(url).port), "127.0.0.1");

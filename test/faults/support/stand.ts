@@ -1,7 +1,7 @@
 import type { TestContext } from "node:test";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import { open } from "../../repositories/service-database.ts";
-import { createServiceDatabase } from "../../support/database/postgres.ts";
+import { createServedDatabase } from "../../support/database/postgres.ts";
 import { ownDatabase } from "../../support/engine/key-ring.ts";
 import { folderWith } from "../../support/service/cli-process.ts";
 import {
@@ -58,7 +58,7 @@ export async function openStand(
   settings: NodeJS.ProcessEnv = SHORT,
   databaseUrl?: string,
 ): Promise<Stand> {
-  const url = databaseUrl ?? (await createServiceDatabase()).url;
+  const url = databaseUrl ?? (await createServedDatabase()).url;
   const folder = await folderWith(context, {});
   const place = { folder, database: open(url), databaseUrl: url, effects: await effects };
   return {

@@ -4,7 +4,7 @@ import { packagePath } from "../../../src/platform/system/package-file.ts";
 import type { ResultStore } from "../../../src/ports/result-store.ts";
 import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
-import { createTestDatabase } from "../../support/database/postgres.ts";
+import { createServedDatabase } from "../../support/database/postgres.ts";
 import { ownDatabase } from "../../support/engine/key-ring.ts";
 import { folderWith } from "../../support/service/cli-process.ts";
 import { startServe } from "../../support/service/serve.ts";
@@ -24,7 +24,7 @@ export async function startParityService(
   context: TestContext,
   { credentialsFile, env }: Surroundings,
 ): Promise<RunningService> {
-  const { url: databaseUrl } = await createTestDatabase();
+  const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(context, {});
   const environment = {
     ...env,

@@ -1,6 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { after } from "node:test";
-import { ACCESS, type Cluster, createDatabase, createTemplate, databaseUrl, startCluster } from "./cluster.ts";
+import {
+  ACCESS,
+  type Cluster,
+  createDatabase,
+  createTemplates,
+  databaseUrl,
+  startCluster,
+  type Templates,
+} from "./cluster.ts";
 
 /** A fresh, empty database of a real PostgreSQL server. */
 export interface TestDatabase {
@@ -13,8 +21,9 @@ export interface TestDatabase {
   url: string;
 }
 
-/** Address of the template on the server that all files of a run share; unset where a file runs by itself. */
-const SHARED = process.env["FLOW_TEST_POSTGRES"];
+/** The server that all files of a run share; undefined where a file runs by itself. */
+const shared = process.env["FLOW_TEST_POSTGRES"];
+const SHARED = shared === undefined ? undefined : (JSON.parse(shared) as { port: number; templates: Templates });
 
 let own: Promise<Cluster> | undefined;
 
@@ -35,16 +44,25 @@ export async function createTestDatabase(details = ""): Promise<TestDatabase> {
 }
 
 async function serverPort(): Promise<number> {
-  if (SHARED !== undefined) return Number(new URL(SHARED).port);
+  if (SHARED !== undefined) return SHARED.port;
   own ??= startCluster();
   return (await own).port;
 }
 
-let template: Promise<string> | undefined;
+let ownTemplates: Promise<Templates> | undefined;
 
 /** A new database with the service's schema. */
 export async function createServiceDatabase(): Promise<TestDatabase> {
-  template ??=
-    SHARED === undefined ? serverPort().then(createTemplate) : Promise.resolve(new URL(SHARED).pathname.slice(1));
-  return createTestDatabase(`template ${await template}`);
+  return createTestDatabase(`template ${(await templates()).service}`);
+}
+
+/** A new database for a server process: as another server has left it. */
+export async function createServedDatabase(): Promise<TestDatabase> {
+  return createTestDatabase(`template ${(await templates()).served}`);
+}
+
+async function templates(): Promise<Templates> {
+  if (SHARED !== undefined) return SHARED.templates;
+  ownTemplates ??= serverPort().then(createTemplates);
+  return ownTemplates;
 }

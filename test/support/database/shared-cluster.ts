@@ -1,19 +1,19 @@
 import { once } from "node:events";
 import postgres from "postgres";
-import { ACCESS, createTemplate, databaseUrl, startCluster } from "./cluster.ts";
+import { ACCESS, createTemplates, startCluster } from "./cluster.ts";
 
 /*
- * A process: the PostgreSQL server that all files of a test run share. It prints the address of a database with the service's
- * schema, of which each file copies its own, and ends when its standard input does. So no server is left, however the run ends.
+ * A process: the PostgreSQL server that all files of a test run share. It prints its port and the databases of which each file
+ * copies its own, and ends when its standard input does. So no server is left, however the run ends.
  * Databases are named after the process that made them, and dropped soon after that has ended.
  */
 
 const SWEEP_MS = 3_000;
 
 const cluster = await startCluster();
-const template = await createTemplate(cluster.port);
+const templates = await createTemplates(cluster.port);
 const admin = postgres({ ...ACCESS, port: cluster.port, database: "postgres", max: 1, onnotice: () => undefined });
-process.stdout.write(`${databaseUrl(cluster.port, template)}\n`);
+process.stdout.write(`${JSON.stringify({ port: cluster.port, templates })}\n`);
 
 let sweeping = Promise.resolve();
 const sweeps = setInterval(() => {

@@ -62,8 +62,8 @@ export async function startGui(env: Record<string, string> = {}, hasOwnDatabase 
  */
 async function database(): Promise<Record<string, string>> {
   // Not at the top: its hook would begin a test run outside of the test runner.
-  const { createServiceDatabase } = await import("../database/postgres.ts");
-  const { url } = await createServiceDatabase();
+  const { createServedDatabase } = await import("../database/postgres.ts");
+  const { url } = await createServedDatabase();
   return { ...ownDatabase(url), FLOW_WORKER_TOOLS: "all", FLOW_HTTP_ALLOW_PRIVATE: "all" };
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import { open } from "../../repositories/service-database.ts";
-import { createServiceDatabase } from "../database/postgres.ts";
+import { createServedDatabase } from "../database/postgres.ts";
 import { ownDatabase } from "../engine/key-ring.ts";
 import { DOMAIN, type IdentityProvider, type Person, startIdentityProvider } from "../servers/identity-provider.ts";
 import { folderWith } from "./cli-process.ts";
@@ -66,7 +66,7 @@ export async function startLoginService(
 ): Promise<LoginService> {
   const provider = await startIdentityProvider();
   t.after(() => provider.close());
-  const { url } = await createServiceDatabase();
+  const { url } = await createServedDatabase();
   const database = open(url);
   const environment = {
     ...ownDatabase(url),
