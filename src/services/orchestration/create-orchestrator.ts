@@ -31,11 +31,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
   const applyDeps: ApplyDeps = { now, newId: () => ids.next(), env: deps.env, turns, save: deps.results.save };
   const roundLoop = createRoundLoop({
     ...deps,
-    cache,
-    ids,
-    ready,
-    applyDeps,
-    now,
+    ...{ cache, ids, ready, applyDeps, now },
     defer: (call) => deps.defer(beginning(turns, call)),
     leaseMs: limits.leaseMs,
     poolOf: deps.poolOf ?? (() => undefined),

@@ -45,6 +45,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "GET /api/credentials/:identifier/uses": "operator",
   "POST /api/credentials": "operator",
   "PUT /api/credentials/:identifier": "operator",
+  "PUT /api/credentials/:identifier/playbooks": "operator",
   "DELETE /api/credentials/:identifier": "operator",
   "POST /api/admin/secrets/rotate": "operator",
   "POST /api/admin/command_reaper/sweep": "operator",
