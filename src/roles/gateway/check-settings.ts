@@ -19,6 +19,11 @@ export function checkGateway(config: Config, host: string, logger: Logger): void
     logger.warn({}, "no logins are possible: set FLOW_IDP_DOMAINS and FLOW_IDP_AUDIENCE, or FLOW_IDP_CONFIG");
   if (config.corsOrigins === undefined && config.gatewayPublicUrl === undefined && config.publicUrl === undefined)
     logger.warn({}, "no page but the gateway's own may call: set CORS_ALLOWED_ORIGINS for pages elsewhere");
+  if (!isLoopback(host) && config.gatewayPublicUrl === undefined && config.publicUrl === undefined)
+    logger.warn(
+      {},
+      "the cookie of sessions has no __Host- prefix: set GATEWAY_PUBLIC_URL to the https address of the gateway",
+    );
 }
 
 /** Why a gateway with these settings would be open to the public, a sentence each. */

@@ -18,6 +18,7 @@ import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { KeyValueStore } from "../../ports/key-value.ts";
 import { createGatewayApp } from "../../routes/gateway/app.ts";
 import { createCallbackApp } from "../../routes/gateway/callbacks.ts";
+import { sessionCookie } from "../../routes/gateway/session-token.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type Callbacks, createCallbacks } from "../../services/login/callbacks.ts";
 import { createLogin } from "../../services/login/login.ts";
@@ -96,7 +97,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
       },
       isAllowed: server.isAllowed,
       bypass,
-      cookiePath: own?.path || "/",
+      cookie: sessionCookie(own),
       now: Date.now,
     },
     proxy: { forward: forwarder.forward, serverToken, bypass, stopping: stopping.signal },

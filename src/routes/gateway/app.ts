@@ -47,6 +47,7 @@ export function createGatewayApp(deps: GatewayAppDeps) {
   app.use(async (c, next) => {
     const client = clientAddress(peerOf(c), c.req.header("x-forwarded-for"), deps.trustedProxies);
     if (client !== undefined) c.set("client", client);
+    c.set("sessionCookie", deps.login.cookie.name);
     // Public to everyone who looks at any answer.
     if (deps.proxy.bypass) c.header("x-flow-auth-bypass", "true");
     await next();

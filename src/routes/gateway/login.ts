@@ -1,5 +1,5 @@
 import { type Context, Hono } from "hono";
-import { deleteCookie, setCookie } from "hono/cookie";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import {
   type AccessAnswer,
   AccessBody,
@@ -18,7 +18,7 @@ import type { LoggedIn, LoginRequest } from "../../services/login/login.ts";
 import { readJson } from "../http/validate.ts";
 import { unknownOrigin } from "./cors.ts";
 import type { GatewayEnvironment } from "./request-context.ts";
-import { invalidSession, SESSION_COOKIE, sessionOf } from "./session-token.ts";
+import { formerCookie, invalidSession, type SessionCookie, sessionOf } from "./session-token.ts";
 
 /** What the routes of logins do. */
 export interface LoginRouteDeps {
@@ -32,8 +32,8 @@ export interface LoginRouteDeps {
   isAllowed(tokenSha256: string, request: { action: AccessAction; path: string }): Promise<boolean>;
   /** GATEWAY_AUTH_BYPASS: callers without a session are answered as administrators, which they are. */
   bypass: boolean;
-  /** What stands before each path of the gateway, or `/`: the cookie is sent nowhere else. */
-  cookiePath: string;
+  /** What a browser keeps of a session. Its path stands before each path of the gateway: it is sent nowhere else. */
+  cookie: SessionCookie;
   /** Milliseconds since 1970. */
   now(): number;
 }
@@ -81,11 +81,10 @@ export function loginRoutes(deps: LoginRouteDeps) {
         await deps.revoke(session);
       } catch (error) {
         // Of a session that is over nothing is left to try again with.
-        if (error instanceof FlowError && error.code === "UNAUTHENTICATED")
-          deleteCookie(c, SESSION_COOKIE, { ...COOKIE, path: deps.cookiePath });
+        if (error instanceof FlowError && error.code === "UNAUTHENTICATED") forget(c, deps.cookie);
         throw error;
       }
-      deleteCookie(c, SESSION_COOKIE, { ...COOKIE, path: deps.cookiePath });
+      forget(c, deps.cookie);
       return c.json({ status: "logged_out" });
     })
     .get("/api/auth/session", async (c) => {
@@ -109,10 +108,23 @@ const COOKIE = { httpOnly: true, secure: true, sameSite: "Lax" } as const;
 /** The cookie of a login, and the part of it that pages may read. */
 function logIn(c: Context, { sessionToken, user, expiresAt }: LoggedIn, deps: LoginRouteDeps): ExchangeAnswer {
   const maxAge = Math.max(0, Math.floor((expiresAt - deps.now()) / 1_000));
-  setCookie(c, SESSION_COOKIE, sessionToken, { ...COOKIE, path: deps.cookiePath, maxAge });
+  setCookie(c, deps.cookie.name, sessionToken, { ...COOKIE, path: deps.cookie.path, maxAge });
+  forgetFormer(c, deps.cookie);
   c.header("cache-control", "no-store");
   const message = `Logged in as ${user.email}`;
   return { status: "authenticated", user, expires_at: withoutZone(expiresAt), message };
+}
+
+function forget(c: Context, cookie: SessionCookie): void {
+  deleteCookie(c, cookie.name, { ...COOKIE, path: cookie.path });
+  forgetFormer(c, cookie);
+}
+
+/** Only where a browser has one: an answer without need is shorter. */
+function forgetFormer(c: Context, cookie: SessionCookie): void {
+  const former = formerCookie(cookie);
+  if (former !== undefined && getCookie(c, former.name) !== undefined)
+    deleteCookie(c, former.name, { ...COOKIE, path: former.path });
 }
 
 function providerItem(listed: ListedProvider): ProvidersAnswer["providers"][number] {

@@ -7,5 +7,7 @@ export interface GatewayEnvironment extends RouteEnvironment {
     client?: string;
     /** The page that the call comes from is one of CORS_ALLOWED_ORIGINS. */
     isAllowedOrigin?: boolean;
+    /** Name of the cookie that holds a session's token here. */
+    sessionCookie?: string;
   };
 }

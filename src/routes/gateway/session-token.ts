@@ -5,8 +5,29 @@ import { bearerOf } from "../http/authenticate.ts";
 import { unknownOrigin } from "./cors.ts";
 import type { GatewayEnvironment } from "./request-context.ts";
 
-/** Name of the cookie that holds a session's token. */
-export const SESSION_COOKIE = "session_token";
+/** The cookie that holds a session's token. */
+export interface SessionCookie {
+  name: string;
+  path: string;
+}
+
+const NAME = "session_token";
+
+/**
+ * The cookie of a gateway at this public address. Behind https it has a prefix by which browsers refuse one of that name from plain
+ * http, and with `__Host-`, which takes a path of `/`, one from any other host: neither can put a session of its own beside ours. Behind
+ * http, as on this machine, browsers refuse the prefixes.
+ */
+export function sessionCookie(own: { url: string; path: string } | undefined): SessionCookie {
+  const path = own?.path || "/";
+  if (own?.url.startsWith("https:") !== true) return { name: NAME, path };
+  return { name: `${path === "/" ? "__Host-" : "__Secure-"}${NAME}`, path };
+}
+
+/** The cookie of versions without prefixes at this path; undefined where it is still in use. It is no session behind https, and taken away. */
+export function formerCookie({ name, path }: SessionCookie): SessionCookie | undefined {
+  return name === NAME ? undefined : { name: NAME, path };
+}
 
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -31,14 +52,14 @@ export function invalidSession(): FlowError {
   );
 }
 
-function tokenOf(c: Context): { token: string; isCookie: boolean } {
+function tokenOf(c: Context<GatewayEnvironment>): { token: string; isCookie: boolean } {
   const authorization = c.req.header("authorization");
   if (authorization !== undefined) {
     return { token: bearerOf(authorization) ?? "", isCookie: false };
   }
   const header = c.req.header("x-session-token");
   if (header !== undefined) return { token: header, isCookie: false };
-  const cookies = cookiesOf(c.req.header("cookie") ?? "");
+  const cookies = cookiesOf(c.req.header("cookie") ?? "", c.var.sessionCookie ?? NAME);
   if (cookies.length === 0) {
     const how = "send 'Authorization: Bearer <session token>', X-Session-Token, or the cookie of a login";
     throw new FlowError("UNAUTHENTICATED", `The call has no session: ${how}`);
@@ -49,10 +70,10 @@ function tokenOf(c: Context): { token: string; isCookie: boolean } {
   return { token: cookies[0] ?? "", isCookie: true };
 }
 
-function cookiesOf(header: string): string[] {
+function cookiesOf(header: string, wanted: string): string[] {
   return header.split(";").flatMap((part) => {
     const [name, value = ""] = part.split(/=(.*)/s);
-    return name?.trim() === SESSION_COOKIE ? [value.trim()] : [];
+    return name?.trim() === wanted ? [value.trim()] : [];
   });
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tokenSha256 } from "../../../src/platform/crypto/token.ts";
+import { sessionCookie } from "../../../src/routes/gateway/session-token.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 import { EVIL, PAGE, TOKEN, testGateway, withSession } from "../../support/service/gateway-app.ts";
 
@@ -41,6 +42,44 @@ test("a login answers with every field of the specification, and with a cookie t
   assert.equal(response.headers.get("cache-control"), "no-store");
   assert.equal(response.headers.get("access-control-allow-origin"), PAGE);
   assert.doesNotMatch(log(), new RegExp(`canary|${TOKEN}`));
+});
+
+const SECURE = "__Host-session_token";
+
+test("behind https the cookie is one that no other host and no plain http can plant; the one without prefix is no session", async () => {
+  const { app, revoked } = testGateway({
+    login: { ...loggedIn, cookie: sessionCookie({ url: "https://a.example", path: "" }) },
+  });
+  const old = `session_token=${"B".repeat(43)}`;
+  const response = await app.request("/api/auth/login", posted(LOGIN, { origin: PAGE, cookie: old }));
+  const [cookie = "", former = "", ...more] = response.headers.getSetCookie();
+  assert.equal(cookie, `${SECURE}=${TOKEN}; Max-Age=3600; Path=/; HttpOnly; Secure; SameSite=Lax`);
+  assert.match(former, /^session_token=; Max-Age=0; Path=\/; /);
+  assert.deepEqual(more, []);
+  const ask = async (cookie: string) => (await app.request("/flow/executions", { headers: { cookie } })).status;
+  assert.deepEqual(
+    [await ask(`${SECURE}=${TOKEN}`), await ask(`${old}; ${SECURE}=${TOKEN}`), await ask(`session_token=${TOKEN}`)],
+    [200, 200, 401],
+  );
+  const headers = { cookie: `${SECURE}=${TOKEN}`, origin: PAGE };
+  const out = await app.request("/api/auth/logout", { method: "POST", headers });
+  assert.deepEqual(revoked, [tokenSha256(TOKEN)]);
+  assert.match(
+    out.headers.get("set-cookie") ?? "",
+    /^__Host-session_token=; Max-Age=0; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+  );
+});
+
+test("the cookie's prefix is what browsers accept at the gateway's address", () => {
+  for (const [url, path, name] of [
+    ["https://a.example", "", SECURE],
+    ["https://a.example/flow", "/flow", "__Secure-session_token"],
+    ["http://127.0.0.1:8090", "", "session_token"],
+    ["http://127.0.0.1:8090/flow", "/flow", "session_token"],
+  ] as const) {
+    assert.deepEqual(sessionCookie({ url, path }), { name, path: path || "/" });
+  }
+  assert.deepEqual(sessionCookie(undefined), { name: "session_token", path: "/" });
 });
 
 test("a page that may not call cannot log its visitor in", async () => {

@@ -70,7 +70,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       revoke: (tokenSha256) => Promise.resolve(void revoked.push(tokenSha256)),
       isAllowed: () => Promise.resolve(false),
       bypass,
-      cookiePath: "/",
+      cookie: { name: "session_token", path: "/" },
       now: Date.now,
       ...options.login,
     },
