@@ -7,7 +7,7 @@ import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { callServer } from "../server/client.ts";
 import { isToken, writeContexts } from "../server/contexts.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
-import { readTextOption } from "../terminal/text-file.ts";
+import { readTextOption, warnOfArgument } from "../terminal/text-file.ts";
 import { environmentOverride, type LoginTarget, loginTarget } from "./login-context.ts";
 import { logInAtProvider } from "./provider-login.ts";
 
@@ -69,6 +69,7 @@ async function obtainIdToken(input: CliInput, config: Config, { context }: Login
   if (given !== undefined && file !== undefined) {
     throw new FlowError("USAGE", "--id-token and --id-token-file were both given; give only one");
   }
+  if (given !== undefined) warnOfArgument(io, "--id-token", "--id-token-file FILE reads a file, or a pipe (-)");
   if (given !== undefined || file !== undefined) {
     const what = given === undefined ? "--id-token-file" : "--id-token";
     const token = given ?? (await readTextOption(file ?? "", what, io)).trim();

@@ -9,6 +9,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { jsonText } from "../terminal/text.ts";
+import { warnOfArgument } from "../terminal/text-file.ts";
 
 /** `flow doctor …`, and `flow-doctor`. */
 export const DOCTOR_ACTIONS = {
@@ -38,6 +39,13 @@ async function useTool(tool: DoctorToolName, input: CliInput): Promise<Outcome> 
   const config = loadConfig(io.environment);
   const doctor = await openDoctor(config, await doctorTarget(input, config), io.folder);
   const dsn = textOption(options, "db-dsn");
+  // A DSN is an address and a password: `user:password@`, or `password=` among its parameters.
+  if (dsn !== undefined && /:[^:/@]+@|password=./.test(dsn))
+    warnOfArgument(
+      io,
+      "the password in --db-dsn",
+      "FLOW_DATABASE_URL, or FLOW_DATABASE_URL_FILE with the path of a file, is not listed",
+    );
   const stale = textOption(options, "stale-seconds");
   const request: DoctorRequest = {
     ...defined({ db_dsn: dsn }),

@@ -91,7 +91,7 @@ const CREDENTIALS: CliCommandSet = {
     credentialCommand("delete", "Delete one", [NAME]),
   ],
   details: `'set' replaces the whole credential. Data come from a file, a pipe, or field by field: KEY=VALUE is text, or what
-the type expects (port=5432 is a number); KEY=@FILE is the text of a file; KEY:=JSON is any JSON. Other users of the
+the type expects (port=5432 is a number); KEY=@FILE is the text of a file (@-: a pipe); KEY:=JSON is any JSON. Other users of the
 machine can see the command line, and the shell keeps it in its history: use a file or a pipe for secrets.
 
 A credential is for the playbooks that --paths names ('**': all of them). Without it no playbook may use the credential, but on

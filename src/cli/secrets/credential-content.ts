@@ -7,7 +7,7 @@ import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { type CliInput, type CliIo, listOption, textOption } from "../command-line/command.ts";
-import { readTextOption } from "../terminal/text-file.ts";
+import { readTextOption, warnOfArgument } from "../terminal/text-file.ts";
 
 /**
  * What `flow credentials set` sends: the file's object, over it the options, over its data the fields of the command line.
@@ -47,6 +47,11 @@ export async function readCredentialContent(input: CliInput, name: string, field
   return body;
 }
 
+/** Fields that hold secrets in the types of credentials; others, as hosts and users, are no secret. */
+function isSecretName(key: string): boolean {
+  return /pass|secret|token$|private_key|^key$|api_?key|connection_string|creds/i.test(key);
+}
+
 function objectOf(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
@@ -55,6 +60,7 @@ function objectOf(value: unknown): JsonObject {
 async function withFields(content: JsonObject, fields: readonly string[], io: CliIo): Promise<JsonObject> {
   const given = own(content, "data");
   const data: JsonObject = isJsonObject(given) ? { ...given } : {};
+  const seen: string[] = [];
   const type = CREDENTIAL_TYPES.find((known) => known === content["type"]) ?? "custom";
   const schema = v.safeParse(SecretSchema, content["schema"]);
   for (const field of fields) {
@@ -67,7 +73,10 @@ async function withFields(content: JsonObject, fields: readonly string[], io: Cl
     if (isJson === ":") setOwn(data, key, parse(text, `${key}:=…`));
     else if (text.startsWith("@")) setOwn(data, key, await readTextOption(text.slice(1), key, io));
     else setOwn(data, key, isJsonValue ? jsonOrText(text) : text);
+    if (isSecretName(key) && (isJson === ":" || !text.startsWith("@"))) seen.push(key);
   }
+  const [first] = seen;
+  if (first !== undefined) warnOfArgument(io, seen.join(", "), `${first}=@FILE reads a file, ${first}=@- a pipe`);
   return data;
 }
 

@@ -16,6 +16,16 @@ export async function readTextOption(file: string, what: string, io: CliIo): Pro
   }
 }
 
+/**
+ * Warns of a secret that stands on the command line: every user of the machine sees it while the command runs, and the shell keeps it.
+ * `what` is the option, `instead` how else to give it.
+ */
+export function warnOfArgument(io: CliIo, what: string, instead: string): void {
+  io.stderr.write(
+    `flow: ${what} is a secret that other users of this machine can see on the command line: ${instead}\n`,
+  );
+}
+
 /** Not `/dev/stdin`: a pipe may be a socket, which cannot be opened by its name. */
 async function readStdin({ stdin }: CliIo): Promise<string> {
   const parts: Buffer[] = [];
