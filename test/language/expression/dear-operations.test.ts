@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { FILTERS } from "../../../src/language/expression/filters.ts";
 import { METHODS } from "../../../src/language/expression/methods.ts";
 import { openAccount } from "../../../src/language/expression/parsing/budget.ts";
@@ -42,7 +43,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
 const SCOPE = objectScope(VALUES);
 
 /** Arguments with which an operation does not end at once. */
-const ARGUMENTS = ["", "1", "'a'", "'a', 'bb'", "keys"];
+const ARGUMENTS = ["", "'a', 'bb'", "keys"];
 
 function* expressions(name: string): Iterable<string> {
   for (const argument of ARGUMENTS) {
@@ -84,9 +85,14 @@ function lasts(template: string): number {
 }
 
 for (const name of Object.keys(VALUES).filter((one) => one !== "again")) {
-  test(`no operation on '${name}' keeps a server for long`, () => {
-    // What happens to come between does not do so three times.
-    const isDear = (template: string) => [1, 2, 3].every(() => lasts(template) > ACCOUNT_MS);
-    assert.deepEqual([...templates(name)].filter(isDear), []);
+  test(`no operation on '${name}' keeps a server for long`, async () => {
+    const dear: string[] = [];
+    for (const template of templates(name)) {
+      // What happens to come between does not do so three times.
+      if ([1, 2, 3].every(() => lasts(template) > ACCOUNT_MS)) dear.push(template);
+      // The runner hears of tests that have ended only when the event loop comes round.
+      await setImmediate();
+    }
+    assert.deepEqual(dear, []);
   });
 }
