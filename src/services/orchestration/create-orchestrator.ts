@@ -44,9 +44,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     ready,
     now,
     onFound: roundLoop.wake,
-    onFailed: (error) => {
-      if (deps.unavailable(error) === undefined) observer.fault(error, []);
-    },
+    onFailed: faultUnlessAway(deps),
   });
   const gate = createGate(limits.queueMax, roundLoop.depth);
   const parts: OrchestratorParts = {
@@ -83,6 +81,13 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
       gate.close();
       await finishRounds(roundLoop, cache);
     },
+  };
+}
+
+/** A store that is away is no fault of this service: what failed is tried again. */
+function faultUnlessAway({ unavailable, observer }: OrchestratorDeps): (error: unknown) => void {
+  return (error) => {
+    if (unavailable(error) === undefined) observer.fault(error, []);
   };
 }
 
