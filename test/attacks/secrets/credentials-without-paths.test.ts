@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createServiceDatabase } from "../support/database/postgres.ts";
-import { ownDatabase } from "../support/engine/key-ring.ts";
-import { type Body, playbook } from "../support/service/api.ts";
-import { folderWith } from "../support/service/cli-process.ts";
-import { startServe } from "../support/service/serve.ts";
-import { answerOf, sendTo } from "../support/service/server-calls.ts";
+import { createServiceDatabase } from "../../support/database/postgres.ts";
+import { ownDatabase } from "../../support/engine/key-ring.ts";
+import { type Body, playbook } from "../../support/service/api.ts";
+import { folderWith } from "../../support/service/cli-process.ts";
+import { startServe } from "../../support/service/serve.ts";
+import { answerOf, sendTo } from "../../support/service/server-calls.ts";
 
 /* What a playbook of any author gets of a credential whose owner did not say which playbooks may use it. */
 

@@ -3,10 +3,10 @@ import { createServer as createPlainServer, type RequestListener, request } from
 import { createServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import { after, test } from "node:test";
-import { startBrowser } from "../support/page/browser.ts";
-import { DOMAIN } from "../support/servers/identity-provider.ts";
-import { TEST_TLS_CERTIFICATE, TEST_TLS_KEY } from "../support/servers/tls.ts";
-import { startLoginService } from "../support/service/login-service.ts";
+import { startBrowser } from "../../support/page/browser.ts";
+import { DOMAIN } from "../../support/servers/identity-provider.ts";
+import { TEST_TLS_CERTIFICATE, TEST_TLS_KEY } from "../../support/servers/tls.ts";
+import { startLoginService } from "../../support/service/login-service.ts";
 
 /*
  * What a page of plain http on the same host can do to a session behind https: with a real browser, a real gateway, and a proxy

@@ -3,10 +3,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { type TestContext, test } from "node:test";
-import { createTestDatabase } from "../support/database/postgres.ts";
-import { ownDatabase } from "../support/engine/key-ring.ts";
-import { flow, folderWith, MAIN } from "../support/service/cli-process.ts";
-import { startServe } from "../support/service/serve.ts";
+import { createTestDatabase } from "../../support/database/postgres.ts";
+import { ownDatabase } from "../../support/engine/key-ring.ts";
+import { flow, folderWith, MAIN } from "../../support/service/cli-process.ts";
+import { startServe } from "../../support/service/serve.ts";
 
 /* What every user of the machine can list of flow's commands: their arguments. Secrets have other ways, and those that are there are warned of. */
 
