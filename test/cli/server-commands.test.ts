@@ -178,3 +178,24 @@ test("what a server says cannot reach the terminal as escape sequences", async (
   assert.equal(code, 2);
   assert.doesNotMatch(stderr, /\u001b/);
 });
+
+test("a server that reads too many documents at the moment is sent the document again, and no other refusal is", async (t) => {
+  let calls = 0;
+  let refusals = 2;
+  const busy = await startHttpServer((_request, response) => {
+    calls += 1;
+    const refused = calls <= refusals;
+    const answer = { status: "success", path: "a", kind: "playbook", catalog_id: "1", version: 1, warnings: [] };
+    const refusal = { error: "4 large documents of this user are before it", code: "RATE_LIMITED", request_id: "1" };
+    response.writeHead(refused ? 429 : 200, { "content-type": "application/json", "retry-after": "1" });
+    response.end(JSON.stringify(refused ? refusal : answer));
+  });
+  t.after(() => busy.close());
+  const { run } = await setup(t, { "a.yaml": playbook("a") }, busy.origin);
+  const { code, stdout, stderr } = await run("register", "a.yaml");
+  assert.deepEqual([code, stdout, calls], [0, "a.yaml: playbook a registered as version 1\n", 3], stderr);
+  [calls, refusals] = [0, 100];
+  const refused = await run("register", "a.yaml");
+  assert.deepEqual([refused.code !== 0, calls], [true, 6]);
+  assert.match(refused.stderr, /large documents of this user/);
+});
