@@ -29,10 +29,10 @@ export function mcpRoutes(parts: McpParts) {
       const body = await bodyOf(c);
       if (body instanceof FlowError) return rpcError(c, 400, -32_700, body.message);
       // What was decided is known of a request, and is written with the execution that it starts.
-      if (Array.isArray(body) && body.filter(isToolCall).length > 1)
-        return rpcError(c, 400, -32_600, "A request calls one tool: send each call by itself");
+      const calls = [body].flat().filter(isToolCall).length;
+      if (calls > 1) return rpcError(c, 400, -32_600, "A request calls one tool: send each call by itself");
       const { answerMessages } = await protocol();
-      return await answerMessages(parts, c, { session, newSession: () => randomUUID(), body });
+      return await answerMessages(parts, c, { session, newSession: () => randomUUID(), body, callsTool: calls > 0 });
     },
     get: async (_, c) => {
       refuseForeignPages(c);

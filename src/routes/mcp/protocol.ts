@@ -39,6 +39,8 @@ export interface Incoming {
   session: string | undefined;
   newSession(): string;
   body: unknown;
+  /** One of the messages calls a tool: the answer is a stream that lasts as long as the call. */
+  callsTool: boolean;
 }
 
 /**
@@ -48,20 +50,15 @@ export interface Incoming {
 export async function answerMessages(
   parts: McpParts,
   c: Context<RouteEnvironment>,
-  { session, newSession, body }: Incoming,
+  incoming: Incoming,
 ): Promise<Response> {
-  const giveBack = hasToolCall(body) ? parts.streams.places.take(c) : () => undefined;
+  const giveBack = incoming.callsTool ? parts.streams.places.take(c) : () => undefined;
   try {
-    return await answerInPlace(parts, c, { session, newSession, body }, giveBack);
+    return await answerInPlace(parts, c, incoming, giveBack);
   } catch (error) {
     giveBack();
     throw error;
   }
-}
-
-/** The answer to a tool's call is a stream that lasts as long as the call. */
-function hasToolCall(body: unknown): boolean {
-  return [body].flat().some((message) => isJsonObject(message) && message["method"] === "tools/call");
 }
 
 async function answerInPlace(
