@@ -48,9 +48,10 @@ export async function createAttacked(
   { work, put, refOf }: Pick<StoredResults, "work" | "put" | "refOf">,
   database: Database,
   more = "",
+  paths: readonly string[] = PATHS,
 ): Promise<Attacked> {
   const things = new Map<string, Named>();
-  for (const path of PATHS) {
+  for (const path of paths) {
     await work.register(path, ONE_STEP, `, description: "${canaryOf(path)}"${more}`);
     const resource_kind = more.includes("agent: true") ? { resource_kind: "agent" } : {};
     const id = await work.execute(path, { workload: { said: canaryOf(path) }, ...resource_kind });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { storedResults } from "../support/database/stored-results.ts";
-import { openApi, TOKENS } from "../support/service/api.ts";
-import type { TestUser } from "../support/service/users.ts";
-import { type Attacked, createAttacked, OURS, PATHS, WHO } from "./support/attacked.ts";
-import { type Call, callsOf, canaryOf, FOR_USERS, inputsOf, mayLose, NAMES, type Named } from "./support/inputs.ts";
+import { storedResults } from "../../support/database/stored-results.ts";
+import { openApi, TOKENS } from "../../support/service/api.ts";
+import type { TestUser } from "../../support/service/users.ts";
+import { type Attacked, createAttacked, OURS, PATHS, WHO } from "../support/attacked.ts";
+import { type Call, callsOf, canaryOf, FOR_USERS, inputsOf, mayLose, NAMES, type Named } from "../support/inputs.ts";
 
 /*
  * Every input that names an execution, a catalog entry, a result, a command, a credential or a path, in every form, by every

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
 import { after, before, test } from "node:test";
-import { open } from "../repositories/service-database.ts";
-import { createServiceDatabase } from "../support/database/postgres.ts";
-import { storedResults } from "../support/database/stored-results.ts";
-import { ownDatabase } from "../support/engine/key-ring.ts";
-import { folderWith } from "../support/service/cli-process.ts";
-import { type Serving, startServe } from "../support/service/serve.ts";
-import { type Attacked, type Attacker, createAttacked, OURS, PATHS, WHO } from "./support/attacked.ts";
-import { type Call, callsOf, canaryOf, FOR_USERS, mayLose } from "./support/inputs.ts";
+import { open } from "../../repositories/service-database.ts";
+import { createServiceDatabase } from "../../support/database/postgres.ts";
+import { storedResults } from "../../support/database/stored-results.ts";
+import { ownDatabase } from "../../support/engine/key-ring.ts";
+import { folderWith } from "../../support/service/cli-process.ts";
+import { type Serving, startServe } from "../../support/service/serve.ts";
+import { type Attacked, type Attacker, createAttacked, OURS, PATHS, WHO } from "../support/attacked.ts";
+import { type Call, callsOf, canaryOf, FOR_USERS, mayLose } from "../support/inputs.ts";
 
 /*
  * The inputs of all routes as a browser's program sends them: to a gateway in a process of its own, which asks a server in another,
@@ -18,6 +18,9 @@ import { type Call, callsOf, canaryOf, FOR_USERS, mayLose } from "./support/inpu
 const OPERATOR = "operator-token-of-the-attacks-1";
 /** Every so manieth form of a route's inputs. */
 const SAMPLE = 9;
+
+/** A server runs playbooks of the system itself: none can be claimed to store a result. */
+const GIVEN = PATHS.filter((path) => !path.startsWith("api_integration/"));
 
 const atEnd: (() => unknown)[] = [];
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
@@ -37,7 +40,7 @@ before(async () => {
     headers.set("authorization", `Bearer ${OPERATOR}`);
     return fetch(`${server.url}${path}`, { ...init, headers });
   };
-  attacked = await createAttacked(storedResults({ open: { request: operate }, database }), database);
+  attacked = await createAttacked(storedResults({ open: { request: operate }, database }), database, "", GIVEN);
 });
 after(async () => {
   agent.destroy();
@@ -90,9 +93,9 @@ for (const who of WHO) {
   }, async () => {
     const { things, users, stateOf } = attacked;
     const attacker = users.find((one) => one.who === who) ?? assert.fail(who);
-    const kept = PATHS.filter((path) => !attacker.changes.includes(path));
+    const kept = GIVEN.filter((path) => !attacker.changes.includes(path));
     const before = await Promise.all(kept.map(stateOf));
-    const hidden = PATHS.filter((path) => !attacker.views.includes(path)).map(canaryOf);
+    const hidden = GIVEN.filter((path) => !attacker.views.includes(path)).map(canaryOf);
     const own = things.get(OURS) ?? assert.fail(OURS);
     let index = WHO.indexOf(who);
     const answers = new Map<number, number>();
@@ -113,6 +116,6 @@ for (const who of WHO) {
     assert.deepEqual(await Promise.all(kept.map(stateOf)), before, who);
     // Calls that went astray, at another address or without the session, would prove nothing.
     const told = JSON.stringify([...answers]);
-    assert.ok((answers.get(403) ?? 0) > 20 && (answers.get(401) ?? 0) === 0, told);
+    if (kept.length > 0) assert.ok((answers.get(403) ?? 0) > 20 && (answers.get(401) ?? 0) === 0, told);
   });
 }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { agentToolName } from "../../src/services/mcp/tool.ts";
-import { storedResults } from "../support/database/stored-results.ts";
-import { openApi, TOKENS } from "../support/service/api.ts";
-import { type Attacked, type Attacker, createAttacked, OURS, PATHS, WHO } from "./support/attacked.ts";
-import { canaryOf, type Named, textsOf, valuesOf } from "./support/inputs.ts";
+import { agentToolName } from "../../../src/services/mcp/tool.ts";
+import { storedResults } from "../../support/database/stored-results.ts";
+import { openApi, TOKENS } from "../../support/service/api.ts";
+import { type Attacked, type Attacker, createAttacked, OURS, PATHS, WHO } from "../support/attacked.ts";
+import { canaryOf, type Named, textsOf, valuesOf } from "../support/inputs.ts";
 
 /*
  * What messages of MCP clients name: the agent of a tool, the execution of a resource, a place in a list, and anything in the
