@@ -11,7 +11,7 @@ import { createMetrics } from "../src/platform/telemetry/metrics.ts";
 import { type Database, openDatabase } from "../src/repositories/database/database.ts";
 import { unavailable } from "../src/repositories/database/error-codes.ts";
 import { migrate } from "../src/repositories/database/migrate.ts";
-import { createService, mcpOf, type Service } from "../src/roles/server/wire-services.ts";
+import { mcpOf, type Services, wireServices } from "../src/roles/server/wire-services.ts";
 import { createApp } from "../src/routes/app.ts";
 import { createCatalog } from "../src/services/catalog/catalog.ts";
 import { createDocuments } from "../src/services/catalog/documents.ts";
@@ -85,7 +85,7 @@ function build(database: Database, resultsFolder: string) {
   };
   const keys = createKeyRing([{ id: "bench", key: randomBytes(32) }]);
   const documents = createDocuments();
-  const service = createService({
+  const service = wireServices({
     ...{ database, documents, keys, config, resultsFolder, observer },
     ...{ processor: "bench", env: {} },
   });
@@ -149,7 +149,7 @@ async function runOne({ app }: Api): Promise<string> {
 const ID_STEP = 4_096;
 
 /** Copies the execution, and returns the id of the large one. */
-async function fill({ sql }: Database, service: Service, source: string): Promise<string> {
+async function fill({ sql }: Database, service: Services, source: string): Promise<string> {
   const columns = sql`catalog_id, event_type, node_id, node_name, node_type, status, created_at, command_id, worker,
     attempt, step_run_id, task_run_id, duration_ms, result, error, meta`;
   await sql`

@@ -23,7 +23,7 @@ import { createWorker } from "../../worker/loop/worker.ts";
 import { createWorkerLog } from "../telemetry/worker-log.ts";
 import { openSecretSource } from "./secret-source.ts";
 import { keepRegistered } from "./system-heartbeat.ts";
-import type { Service } from "./wire-services.ts";
+import type { Services } from "./wire-services.ts";
 
 /** What {@link runSystemWorker} needs. */
 export interface SystemWorkerParts {
@@ -32,7 +32,7 @@ export interface SystemWorkerParts {
   version: string;
   /** Name of the server. */
   server: string;
-  service: Pick<Service, "orchestrator" | "workers" | "claimSecrets" | "pools">;
+  service: Pick<Services, "orchestrator" | "workers" | "claimSecrets" | "pools">;
   documents: Documents;
   /** Answers the calls of this worker, in the name of the servers' own pool. */
   answer: Answering;

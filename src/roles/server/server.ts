@@ -29,7 +29,7 @@ import { awaitDatabase } from "./await-database.ts";
 import { registerGivenCredentials } from "./given-credentials.ts";
 import { asOwner, findDatabase } from "./open-database.ts";
 import { prepareLogins } from "./prepare-logins.ts";
-import { startService } from "./start-services.ts";
+import { startServices } from "./start-services.ts";
 import { startSystemWorker } from "./system-worker.ts";
 import { mcpOf } from "./wire-services.ts";
 
@@ -86,7 +86,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   await awaiting(() => asOwner(database, found)((owner) => prepareSchema(owner, logger)));
   const documents = createDocuments();
   lifecycle.add("the reading of documents", () => documents.close());
-  const { service, metrics, reaper, diagnose, overview, processor } = await startService(
+  const { service, metrics, reaper, diagnose, overview, processor } = await startServices(
     { ...deps, awaiting },
     { database, found, keys, documents },
   );

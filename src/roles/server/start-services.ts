@@ -32,9 +32,9 @@ import { type BrokerLink, openBroker } from "./open-broker.ts";
 import { asOwner, type FoundDatabase } from "./open-database.ts";
 import { openPresence } from "./presence.ts";
 import { openResultStores } from "./result-stores.ts";
-import { createService, type Service } from "./wire-services.ts";
+import { type Services, wireServices } from "./wire-services.ts";
 
-/** What {@link startService} takes from the role. */
+/** What {@link startServices} takes from the role. */
 export interface StartServiceDeps {
   config: Config;
   folder: string;
@@ -47,8 +47,8 @@ export interface StartServiceDeps {
 }
 
 /** What a server has of it. */
-export interface StartedService {
-  service: Service;
+export interface StartedServices {
+  service: Services;
   metrics: Metrics;
   reaper: Reaper;
   diagnose: ReturnType<typeof createDiagnosis>;
@@ -61,7 +61,7 @@ export interface StartedService {
  * Starts what executions need: the broker, the service over its database, and the upkeep. What a server that died has left
  * is worked out before anything new is taken.
  */
-export async function startService(
+export async function startServices(
   { config, folder, version, logger, lifecycle, awaiting }: StartServiceDeps,
   {
     database,
@@ -69,7 +69,7 @@ export async function startService(
     keys,
     documents,
   }: { database: Database; found: FoundDatabase; keys: KeyRing; documents: Documents },
-): Promise<StartedService> {
+): Promise<StartedServices> {
   const { broker, resultValues, link } = await openBroker(config, logger, lifecycle);
   const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
   const flushDatabase = openWriting(found, config, lifecycle);
@@ -77,7 +77,7 @@ export async function startService(
   const { metrics, observe } = openMetrics();
   const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
   const traces = openTraces({ config, version, logger, lifecycle }, processor);
-  const service = createService({
+  const service = wireServices({
     database,
     flushDatabase,
     documents,
@@ -147,7 +147,7 @@ function listenForSessions(url: string, { began, changed, lost }: SessionChanges
 /** Notices of other servers are checked in the database: a notice is a hint, and may be forged. */
 function hear(
   broker: Broker,
-  { orchestrator, cancelNotices }: Pick<Service, "orchestrator" | "cancelNotices">,
+  { orchestrator, cancelNotices }: Pick<Services, "orchestrator" | "cancelNotices">,
   ownNotices: OwnNotices,
   server: string,
 ): () => void {
@@ -197,7 +197,7 @@ function listenToOthers({
 }: Pick<StartServiceDeps, "logger" | "lifecycle"> & {
   found: FoundDatabase;
   broker: Broker;
-  service: Service;
+  service: Services;
   ownNotices: OwnNotices;
   processor: string;
 }): void {
@@ -224,7 +224,7 @@ function openWriting(found: FoundDatabase, config: Config, lifecycle: Lifecycle)
 /** The upkeep that changes tables. */
 function withOwner(
   config: Config,
-  deps: { database: Database; found: FoundDatabase; service: Service; processor: string; logger: Logger },
+  deps: { database: Database; found: FoundDatabase; service: Services; processor: string; logger: Logger },
 ): Pick<UpkeepDeps, "asOwner" | "retention"> {
   const { database, found, service, processor, logger } = deps;
   const owner = asOwner(database, found);

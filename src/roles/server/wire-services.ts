@@ -82,7 +82,7 @@ export type ServiceConfig = Pick<
   Partial<Pick<Config, "serverToken">>;
 
 /** What the service is made of. */
-export interface ServiceDeps {
+export interface ServicesDeps {
   database: Database;
   /** A separate pool for writing; default: `database`. */
   flushDatabase?: Database;
@@ -107,8 +107,8 @@ export interface ServiceDeps {
   traceOf?: OrchestratorDeps["traceOf"];
 }
 
-/** The use cases of executions, over one database. */
-export interface Service {
+/** The use cases of a server, over one database. */
+export interface Services {
   orchestrator: Orchestrator;
   reader: ExecutionReader;
   executions: Executions;
@@ -139,8 +139,8 @@ export interface Service {
 /** Compiled playbooks kept for looking at executions, beside those that run. */
 const PROGRAMS_READ_MAX = 50;
 
-/** Builds the service. It works until `orchestrator.close()`. */
-export function createService(deps: ServiceDeps): Service {
+/** Builds them. They work until `orchestrator.close()`. */
+export function wireServices(deps: ServicesDeps): Services {
   const { database, config } = deps;
   const pools = createPools({ database, hasOwn: config.serverToken !== undefined });
   const { keychain, keychainUpkeep, observer: observerWithKeychain } = keychainOf(deps);
@@ -213,7 +213,7 @@ export function createService(deps: ServiceDeps): Service {
 
 /** What advances executions, with the settings of this server. */
 function orchestratorOf(
-  { config, env, traceOf }: ServiceDeps,
+  { config, env, traceOf }: ServicesDeps,
   parts: Pick<OrchestratorDeps, "store" | "programs" | "results" | "checkReading" | "sealerOf" | "poolOf" | "observer">,
 ): Orchestrator {
   return createOrchestrator({
@@ -248,7 +248,7 @@ export function mcpOf(deps: { catalog: Catalog; executions: Executions }) {
 }
 
 /** The results, in all stores. */
-function resultsOf(deps: ServiceDeps, isOver: (executionId: string, step: string) => Promise<boolean>): Results {
+function resultsOf(deps: ServicesDeps, isOver: (executionId: string, step: string) => Promise<boolean>): Results {
   const { database, config, resultsFolder, stores = [], resultsObserver } = deps;
   return createResults({
     database,
@@ -265,9 +265,9 @@ function resultsOf(deps: ServiceDeps, isOver: (executionId: string, step: string
 
 /** What is done with credentials, and with all secrets at once. */
 function secretsOf(
-  { database, keys, config }: ServiceDeps,
+  { database, keys, config }: ServicesDeps,
   audit: Audit,
-): Pick<Service, "credentials" | "rotate" | "runSql"> {
+): Pick<Services, "credentials" | "rotate" | "runSql"> {
   const credentials = createCredentials({ database, keys, audit, byDefault: config.credentialsDefault });
   return {
     credentials,
@@ -284,7 +284,7 @@ function secretsOf(
 }
 
 /** The keychain, and an observer that notifies it of ended executions. */
-function keychainOf({ database, keys, observer, onKeychainViolation }: ServiceDeps) {
+function keychainOf({ database, keys, observer, onKeychainViolation }: ServicesDeps) {
   const keychainUpkeep = createKeychainUpkeep({ database });
   const keychain = createKeychain({
     database,

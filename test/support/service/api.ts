@@ -12,7 +12,7 @@ import { createMetrics } from "../../../src/platform/telemetry/metrics.ts";
 import type { Broker } from "../../../src/ports/broker.ts";
 import { type Database, openDatabase } from "../../../src/repositories/database/database.ts";
 import { unavailable } from "../../../src/repositories/database/error-codes.ts";
-import { createService, mcpOf, type Service, type ServiceDeps } from "../../../src/roles/server/wire-services.ts";
+import { mcpOf, type Services, type ServicesDeps, wireServices } from "../../../src/roles/server/wire-services.ts";
 import { createApp } from "../../../src/routes/app.ts";
 import { createCatalog } from "../../../src/services/catalog/catalog.ts";
 import { createDocuments } from "../../../src/services/catalog/documents.ts";
@@ -33,7 +33,7 @@ export interface Api {
   /** With tokens, beyond loopback. */
   guarded: ReturnType<typeof createApp>;
   database: Database;
-  service: Service;
+  service: Services;
   /** Folder of the results that are files. */
   resultsFolder: string;
   /** Aborting it is what a server that stops does. */
@@ -45,7 +45,7 @@ export interface Api {
 /** An API on a database of its own. Await it at the top of a test file: it is gone when the file's tests are over. */
 export async function openApi(
   settings: Readonly<Record<string, string>> = {},
-  parts: Pick<ServiceDeps, "stores" | "resultsObserver"> = {},
+  parts: Pick<ServicesDeps, "stores" | "resultsObserver"> = {},
 ): Promise<Api> {
   const { url } = await createServiceDatabase();
   const database = openDatabase(url);
@@ -66,7 +66,7 @@ const PATIENCE = { FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS: "60" };
 export async function buildApi(
   database: Database,
   settings: Readonly<Record<string, string>> = {},
-  parts: Pick<ServiceDeps, "stores" | "resultsObserver"> = {},
+  parts: Pick<ServicesDeps, "stores" | "resultsObserver"> = {},
 ): Promise<Api> {
   let written = "";
   const stream = new Writable({
@@ -93,7 +93,7 @@ export async function buildApi(
   };
   const documents = createDocuments();
   after(() => documents.close());
-  const service = createService({
+  const service = wireServices({
     database,
     documents,
     keys: keyRing(),
