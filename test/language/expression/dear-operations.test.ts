@@ -90,7 +90,7 @@ for (const name of Object.keys(VALUES).filter((one) => one !== "again")) {
     for (const template of templates(name)) {
       // What happens to come between does not do so three times.
       if ([1, 2, 3].every(() => lasts(template) > ACCOUNT_MS)) dear.push(template);
-      // The runner hears of tests that have ended only when the event loop comes round.
+      // The runner learns of tests that have ended only when the event loop comes round.
       await setImmediate();
     }
     assert.deepEqual(dear, []);
