@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LONG, openStand } from "../faults/support/stand.ts";
+import { until } from "../faults/support/until.ts";
 import { sendTo } from "../support/service/server-calls.ts";
 
 /* Who gets the name of a worker, with the token that all workers share. */
@@ -26,6 +27,12 @@ test("a worker that was killed has its name back within seconds; until the serve
   };
   const first = await worker();
   assert.equal(await taken(), 409);
+  // By the connection of its heartbeat, which the server holds, it notices the end of the process.
+  await until("the first heartbeat", async () => {
+    const [row] = await stand.database.sql`
+      select heartbeat_at > created_at as "hasBeaten" from flow.runtime where kind = 'worker' and name = 'fixed'`;
+    return row?.["hasBeaten"] === true;
+  });
   await first.end("SIGKILL");
   assert.equal(await taken(), 409, "at once nothing is known");
   const began = performance.now();

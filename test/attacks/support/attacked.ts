@@ -85,7 +85,11 @@ export async function createAttacked(
 async function stateOf({ sql }: Database, { path, credential }: Named): Promise<string> {
   const [state] = await sql`
     select (select json_agg(row_to_json(c) order by c.catalog_id) from flow.catalog c where c.path = ${path}) as entries,
-      (select json_agg(json_build_array(e.execution_id, e.status, e.last_event_id) order by e.execution_id)
+      (select json_agg(json_build_array(e.execution_id, e.status, (
+          -- Marks of batches may follow an end.
+          select max(v.event_id) from flow.event v
+          where v.execution_id = e.execution_id and v.event_type not like 'batch.%'
+        )) order by e.execution_id)
         from flow.execution e where e.path = ${path}) as executions,
       (select json_agg(json_build_array(r.ref, r.state) order by r.ref) from flow.result r
         join flow.execution e using (execution_id) where e.path = ${path}) as results,
