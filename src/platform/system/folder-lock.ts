@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -16,15 +16,16 @@ export async function withFolderLock<T>(folder: string, work: () => Promise<T>):
   const file = join(folder, "lock");
   const ownMark = `${process.pid} ${randomBytes(8).toString("hex")}`;
   for (let waitedMs = 0; !(await tryLock(file, ownMark)); waitedMs += POLL_MS) {
-    const held = await readFile(file, "utf8").catch(() => "");
-    if (held !== "" && !isAlive(Number.parseInt(held, 10))) await removeLock(file, held);
-    else if (waitedMs >= WAIT_MAX_MS) throw stillHeld(file, held);
-    else await sleep(POLL_MS);
+    const held = await textOf(file);
+    if (isLeft(held) && (await removeLeft(file, held, ownMark))) continue;
+    if (waitedMs >= WAIT_MAX_MS) throw stillHeld(file, held);
+    await sleep(POLL_MS);
   }
   try {
     return await work();
   } finally {
-    await removeLock(file, ownMark);
+    // Its own: no other process removes the lock of a live one.
+    await rm(file, { force: true });
   }
 }
 
@@ -43,17 +44,32 @@ async function tryLock(file: string, ownMark: string): Promise<boolean> {
   }
 }
 
-/** Removes the lock with this content. A lock that another process created in between is put back. */
-async function removeLock(file: string, content: string): Promise<void> {
-  const aside = `${file}.${randomBytes(8).toString("hex")}`;
-  try {
-    await rename(file, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
+/**
+ * Removes the lock of a process that is gone; false while another process is about to do so. One at a time, and each looks once more:
+ * the lock that a third one has taken in between stays. Moving it away and back would let a fourth one in, or keep it for ever.
+ */
+async function removeLeft(file: string, held: string, ownMark: string): Promise<boolean> {
+  const removing = `${file}.removing`;
+  if (!(await tryLock(removing, ownMark))) {
+    if (isLeft(await textOf(removing))) await rm(removing, { force: true });
+    return false;
   }
-  if ((await readFile(aside, "utf8")) !== content) await link(aside, file).catch(() => undefined);
-  await rm(aside, { force: true });
+  try {
+    if ((await textOf(file)) === held) await rm(file, { force: true });
+    return true;
+  } finally {
+    await rm(removing, { force: true });
+  }
+}
+
+/** Empty when it is gone. */
+async function textOf(file: string): Promise<string> {
+  return await readFile(file, "utf8").catch(() => "");
+}
+
+/** Whether the lock was left by a process that is gone. */
+function isLeft(held: string): boolean {
+  return held !== "" && !isAlive(Number.parseInt(held, 10));
 }
 
 function stillHeld(file: string, held: string): FlowError {

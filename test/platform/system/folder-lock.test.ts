@@ -37,6 +37,10 @@ test("work that fails gives its error and the lock back", async (context) => {
 });
 
 test("the lock of a process that is gone is taken over by exactly one of those who wait", async (context) => {
+  await Promise.all(Array.from({ length: 100 }, () => takeOver(context)));
+});
+
+async function takeOver(context: TestContext): Promise<void> {
   const folder = await newFolder(context);
   // No process has this id: it is above every limit.
   await writeFile(join(folder, "lock"), "2000000000 0123456789abcdef");
@@ -47,6 +51,14 @@ test("the lock of a process that is gone is taken over by exactly one of those w
     await new Promise((resolve) => setImmediate(resolve));
     inside -= 1;
   };
-  await Promise.all(Array.from({ length: 4 }, () => withFolderLock(folder, work)));
+  await Promise.all(Array.from({ length: 8 }, () => withFolderLock(folder, work)));
+  assert.deepEqual(await readdir(folder), []);
+}
+
+test("one that was killed while it removed a lock that was left keeps no other from it", async (context) => {
+  const folder = await newFolder(context);
+  await writeFile(join(folder, "lock"), "2000000000 0123456789abcdef");
+  await writeFile(join(folder, "lock.removing"), "2000000000 fedcba9876543210");
+  assert.equal(await withFolderLock(folder, async () => 1), 1);
   assert.deepEqual(await readdir(folder), []);
 });
