@@ -16,28 +16,27 @@ export interface OwnPostgres {
   start(): Promise<void>;
 }
 
-let stop = async () => {};
-after(() => stop());
-
-/** Starts it. Call it at the top of a test file, once. */
+/** Starts it. Call it at the top of a test file, once: it is gone when the file's tests are over, also where files share a process. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
   const folder = await mkdtemp(join(tmpdir(), "flow-own-postgres-"));
   // Its user is another one than root.
   await chmod(folder, 0o755);
   const start = () => startEmbeddedPostgres({ folder: join(folder, "postgres"), log: () => undefined });
   let running = await start();
-  stop = async () => {
-    await running.stop();
-    await rm(folder, { recursive: true, force: true });
+  const crash = async () => {
+    const { pid } = (await findPostmaster(running.data)) ?? {};
+    if (pid === undefined) throw new Error("PostgreSQL does not run");
+    process.kill(pid, "SIGQUIT");
+    await until("PostgreSQL has ended", () => !isAlive(pid));
   };
+  after(async () => {
+    // Not `stop`, which leaves it to those that are still connected: pools of the test may be closed after this.
+    if ((await findPostmaster(running.data)) !== undefined) await crash();
+    await rm(folder, { recursive: true, force: true });
+  });
   return {
     url: running.url,
-    async crash() {
-      const { pid } = (await findPostmaster(running.data)) ?? {};
-      if (pid === undefined) throw new Error("PostgreSQL does not run");
-      process.kill(pid, "SIGQUIT");
-      await until("PostgreSQL has ended", () => !isAlive(pid));
-    },
+    crash,
     async start() {
       running = await start();
     },
