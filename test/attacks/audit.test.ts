@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Database } from "../../src/repositories/database/database.ts";
 import { open } from "../repositories/service-database.ts";
+import { pastTriggers } from "../support/database/past-triggers.ts";
 import { createServiceDatabase } from "../support/database/postgres.ts";
 import { createServiceRole } from "../support/database/service-role.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
@@ -249,7 +250,7 @@ test("the servers' account can change no row; what the tables' owner does to row
   const cut = `delete from auth.audit_log where chain = 1 and chain_seq > 9;
     update auth.audit_chain set last_seq = 9,
       last_hash = (select hash from auth.audit_log where chain = 1 and chain_seq = 9) where chain = 1`;
-  await past(service.owner, cut);
+  await pastTriggers(service.owner, cut);
   assert.equal((await service.verify(server)).code, 0);
   const found = await service.verify(server, "--heads", heads);
   assert.equal(found.code, 1, found.stdout);
@@ -268,21 +269,11 @@ async function tamperAndVerify(
     delete from auth.audit_log; insert into auth.audit_log overriding system value select * from kept_log; drop table kept_log;
     delete from auth.audit_chain; insert into auth.audit_chain select * from kept_chain; drop table kept_chain`;
   for (const [name, [statement, says]] of Object.entries(attacks)) {
-    await past(service.owner, `${kept}; ${statement}`);
+    await pastTriggers(service.owner, `${kept}; ${statement}`);
     const { code, stdout } = await service.verify(server);
     assert.equal(code, 1, `a row that was ${name} is not found`);
     assert.match(stdout, says, name);
-    await past(service.owner, back);
+    await pastTriggers(service.owner, back);
     assert.equal((await service.verify(server)).code, 0);
   }
-}
-
-/** Past the triggers, as the tables' owner can. */
-async function past({ sql }: Database, statements: string): Promise<void> {
-  await sql.unsafe(`
-    alter table auth.audit_log disable trigger user;
-    alter table auth.audit_chain disable trigger user;
-    ${statements};
-    alter table auth.audit_log enable trigger user;
-    alter table auth.audit_chain enable trigger user`);
 }

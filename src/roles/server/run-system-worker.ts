@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { setMaxListeners } from "node:events";
 import { createClaimParts } from "../../adapters/server/claim-parts.ts";
 import { createServerCredentials } from "../../adapters/server/credentials.ts";
 import { type Answering, connectInProcess } from "../../adapters/server/in-process.ts";
@@ -7,6 +6,7 @@ import { createServerMcpServers } from "../../adapters/server/mcp-servers.ts";
 import { createEntryReader } from "../../adapters/server/programs.ts";
 import { createServerWork } from "../../adapters/server/work.ts";
 import { moment, systemClock } from "../../adapters/system-clock.ts";
+import { newAbort } from "../../platform/concurrency/new-abort.ts";
 import { type Config, isGiven, templateEnvironment } from "../../platform/config/config.ts";
 import { PRIVATE_RANGES } from "../../platform/http/egress.ts";
 import { proxyRules } from "../../platform/http/proxy.ts";
@@ -167,11 +167,4 @@ function createRunning() {
     remove: (row: number) => void rows.delete(row),
     all: () => [...rows.values()],
   };
-}
-
-function newAbort(): AbortController {
-  const controller = new AbortController();
-  // Every command listens to it. Node takes eleven for a leak.
-  setMaxListeners(0, controller.signal);
-  return controller;
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import { CREDENTIAL_PREFIX } from "../../adapters/file-credentials.ts";
 import { createClaimParts } from "../../adapters/server/claim-parts.ts";
@@ -11,6 +10,7 @@ import { createEntryReader } from "../../adapters/server/programs.ts";
 import { createRunningTable, type RunningTable } from "../../adapters/server/running-table.ts";
 import { createServerWork } from "../../adapters/server/work.ts";
 import { moment, systemClock } from "../../adapters/system-clock.ts";
+import { newAbort } from "../../platform/concurrency/new-abort.ts";
 import { type Config, templateEnvironment } from "../../platform/config/config.ts";
 import type { Secret } from "../../platform/crypto/secret.ts";
 import type { Lifecycle } from "../../platform/system/lifecycle.ts";
@@ -231,13 +231,6 @@ function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegist
 
 function givesCredentials({ credentialsFile, environment }: Config): boolean {
   return credentialsFile !== undefined || Object.keys(environment).some((name) => name.startsWith(CREDENTIAL_PREFIX));
-}
-
-function newAbort(): AbortController {
-  const controller = new AbortController();
-  // Every iteration of a loop listens to its command's signal. Node takes eleven for a leak.
-  setMaxListeners(0, controller.signal);
-  return controller;
 }
 
 /** Keys that no other process makes: a random start and a counter, which costs less than a random number for each. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "hono";
+import { createPlaces } from "../../platform/concurrency/places.ts";
 import { createRateLimit } from "../../platform/concurrency/rate-limit.ts";
 import { networkOf } from "../../platform/http/client-address.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -31,8 +32,7 @@ const ADDRESSES_MAX = 10_000;
  */
 export function createWrongTokens(stopping: AbortSignal): WrongTokens {
   const limit = createRateLimit({ perMinute: PER_MINUTE, keysMax: ADDRESSES_MAX, now: () => performance.now() });
-  const held = new Map<string, number>();
-  let inAll = 0;
+  const take = createPlaces({ perKey: HELD_MAX, inAll: HELD_IN_ALL_MAX });
   return {
     async hold(c) {
       const peer = peerOf(c);
@@ -40,19 +40,14 @@ export function createWrongTokens(stopping: AbortSignal): WrongTokens {
       const network = networkOf(peer);
       const waitMs = limit(network);
       if (waitMs === 0) return;
-      const own = held.get(network) ?? 0;
-      if (own >= HELD_MAX || inAll >= HELD_IN_ALL_MAX) throw tooMany(waitMs);
-      held.set(network, own + 1);
-      inAll += 1;
+      const giveBack = take(network);
+      if (typeof giveBack === "string") throw tooMany(waitMs);
       const { signal, done } = listening(c, stopping);
       try {
         await sleep(HOLD_MS, undefined, { signal }).catch(() => undefined);
       } finally {
         done();
-        inAll -= 1;
-        const left = (held.get(network) ?? 1) - 1;
-        if (left > 0) held.set(network, left);
-        else held.delete(network);
+        giveBack();
       }
     },
   };

@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { createPlaces } from "../../platform/concurrency/places.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 
@@ -26,26 +27,14 @@ const RETRY_AFTER_SECONDS = 10;
  * programs, and without tokens everyone is the operator.
  */
 export function createStreamPlaces({ perUser, inAll }: StreamLimits): StreamPlaces {
-  const open = new Map<string, number>();
-  let count = 0;
+  const take = createPlaces({ perKey: perUser, inAll });
   return {
     take(c) {
-      const caller = callerKey(c);
-      const own = caller === undefined ? 0 : (open.get(caller) ?? 0);
-      if (own >= perUser) throw noPlace(`You have ${plural(own)} open at this server`, "FLOW_EVENT_STREAMS_PER_USER");
-      if (count >= inAll) throw noPlace(`This server has ${plural(count)} open`, "FLOW_EVENT_STREAMS");
-      count += 1;
-      if (caller !== undefined) open.set(caller, own + 1);
-      let isTaken = true;
-      return () => {
-        if (!isTaken) return;
-        isTaken = false;
-        count -= 1;
-        if (caller === undefined) return;
-        const left = (open.get(caller) ?? 1) - 1;
-        if (left > 0) open.set(caller, left);
-        else open.delete(caller);
-      };
+      const place = take(callerKey(c));
+      if (place === "key")
+        throw noPlace(`You have ${plural(perUser)} open at this server`, "FLOW_EVENT_STREAMS_PER_USER");
+      if (place === "all") throw noPlace(`This server has ${plural(inAll)} open`, "FLOW_EVENT_STREAMS");
+      return place;
     },
   };
 }

@@ -10,6 +10,7 @@ import {
   verifyAudit,
 } from "../../../src/services/access/audit-chain.ts";
 import { openServiceDatabase } from "../../repositories/service-database.ts";
+import { pastTriggers } from "../../support/database/past-triggers.ts";
 
 let database: Database;
 before(async () => {
@@ -26,16 +27,6 @@ async function logOf(count: number): Promise<Database> {
     Array.from({ length: count }, (_, index) => audited(SYSTEM, "some.action", `${odd}/${index + 1}`, { detail })),
   );
   return own;
-}
-
-/** As someone who owns the tables can: past the triggers. */
-async function tamper({ sql }: Database, text: string): Promise<void> {
-  await sql.unsafe(`
-    alter table auth.audit_log disable trigger user;
-    alter table auth.audit_chain disable trigger user;
-    ${text};
-    alter table auth.audit_log enable trigger user;
-    alter table auth.audit_chain enable trigger user`);
 }
 
 async function verifyAll(own: Database, heads: readonly ChainPlace[] = []): Promise<ChainCheck> {
@@ -74,10 +65,10 @@ test("each column of a row is part of its hash", async () => {
     at: "at + interval '1 second'",
     detail: `'{"n": 2}'`,
   };
-  await tamper(own, "alter table auth.audit_log drop constraint audit_log_user");
+  await pastTriggers(own, "alter table auth.audit_log drop constraint audit_log_user");
   for (const { name, type } of columns) {
     const value = other[name] ?? (type === "text" ? "'other'" : "8");
-    await tamper(
+    await pastTriggers(
       own,
       `create table kept as select * from auth.audit_log; update auth.audit_log set ${name} = ${value} where chain_seq = 1`,
     );
@@ -86,7 +77,7 @@ test("each column of a row is part of its hash", async () => {
       ["changed 1: row 1 (chain 1, place 1) is not as it was written"],
       `a change of ${name} goes unseen`,
     );
-    await tamper(
+    await pastTriggers(
       own,
       `update auth.audit_log l set ${name} = k.${name} from kept k where k.audit_id = l.audit_id; drop table kept`,
     );
@@ -96,19 +87,19 @@ test("each column of a row is part of its hash", async () => {
 
 test("rows that are missing are named: at the beginning, in the middle, at the end, and all of them", async () => {
   const own = await logOf(9);
-  await tamper(own, "delete from auth.audit_log where chain_seq in (1, 4, 5, 9)");
+  await pastTriggers(own, "delete from auth.audit_log where chain_seq in (1, 4, 5, 9)");
   assert.deepEqual(told(await verifyAll(own)), [
     "missing 1: row 1 of chain 1 is missing",
     "missing 4: rows 4 to 5 of chain 1 are missing",
     "missing 9: row 9 of chain 1 is missing",
   ]);
-  await tamper(own, "truncate auth.audit_log");
+  await pastTriggers(own, "truncate auth.audit_log");
   assert.deepEqual(told(await verifyAll(own)), ["missing 1: rows 1 to 9 of chain 1 are missing"]);
 });
 
 test("rows that have changed places are named with the place at which they were written", async () => {
   const own = await logOf(6);
-  await tamper(
+  await pastTriggers(
     own,
     `drop index auth.audit_log_chain;
      update auth.audit_log set chain_seq = case chain_seq when 2 then 5 else 2 end where chain_seq in (2, 5)`,
@@ -121,7 +112,7 @@ test("rows that have changed places are named with the place at which they were 
 
 test("a row that was changed together with its hash no longer fits the one after it", async () => {
   const own = await logOf(4);
-  await tamper(
+  await pastTriggers(
     own,
     `update auth.audit_log set result = 'deny' where chain_seq = 2;
      update auth.audit_log l set hash = auth.audit_hash(l) where chain_seq = 2`,
@@ -129,7 +120,7 @@ test("a row that was changed together with its hash no longer fits the one after
   assert.deepEqual(told(await verifyAll(own)), [
     "changed 3: row 3 (chain 1, place 3) does not follow the row before it, which is another one",
   ]);
-  await tamper(
+  await pastTriggers(
     own,
     `update auth.audit_log set result = 'deny' where chain_seq = 4;
      update auth.audit_log l set hash = auth.audit_hash(l) where chain_seq = 4`,
@@ -145,7 +136,7 @@ test("a log that was written anew as a whole is found by ends that were noted be
   const { heads } = await verifyAll(own);
   await insertAudit(own, [audited(SYSTEM, "later", "x")]);
   assert.deepEqual(told(await verifyAll(own, heads)), []);
-  await tamper(
+  await pastTriggers(
     own,
     `delete from auth.audit_log; update auth.audit_chain set first_seq = 1, last_seq = 0, last_hash = repeat('0', 64)`,
   );
@@ -159,10 +150,10 @@ test("a log that was written anew as a whole is found by ends that were noted be
 test("rows of older versions count as before the chains; a row added past the trigger is named", async () => {
   const own = await logOf(1);
   const row = "(actor_kind, action, resource, rule, result) values ('system', 'a', 'b', 'c', 'allow')";
-  await tamper(own, `insert into auth.audit_log ${row}; update auth.audit_chain set after_audit_id = 2`);
+  await pastTriggers(own, `insert into auth.audit_log ${row}; update auth.audit_chain set after_audit_id = 2`);
   const old = await verifyAll(own);
   assert.deepEqual([old.before, told(old)], [1, []]);
-  await tamper(own, `insert into auth.audit_log ${row}`);
+  await pastTriggers(own, `insert into auth.audit_log ${row}`);
   assert.deepEqual(told(await verifyAll(own)), ["unchained null: row 3 is in no chain: it was added past the trigger"]);
 });
 
