@@ -1,5 +1,6 @@
 import type { PendingQuery, Row } from "postgres";
 import type { Abandoning } from "../../ports/execution-store.ts";
+import { SYSTEM_FOLDERS } from "../../schema/rules/access-rules.ts";
 import type { Command } from "../../schema/words/command.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Database } from "../database/database.ts";
@@ -166,7 +167,7 @@ export async function labelSystemCommands(
       select c.command_id
       from flow.command c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
       where c.status in ('PENDING', 'CLAIMED', 'RUNNING')
-        and (starts_with(e.path, 'api_integration/') or starts_with(e.path, 'system/'))
+        and e.path ^@ any(${[...SYSTEM_FOLDERS]}::text[])
         and coalesce(c.labels->>${label}, '') <> all(${[pool, ...others]}::text[])
       order by c.command_id
       for no key update of c

@@ -63,7 +63,7 @@ export function decideAccess(
 }
 
 /** Folders of playbooks that administer the service itself: logins, users, roles. */
-const SYSTEM_FOLDERS = ["api_integration/", "system/"];
+export const SYSTEM_FOLDERS: readonly string[] = ["api_integration/", "system/"];
 
 /** One of these lets a user execute or change system playbooks. */
 const SYSTEM_PERMISSIONS: readonly Permission[] = ["manage_users", "manage_roles"];

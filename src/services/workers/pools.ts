@@ -10,7 +10,7 @@ import {
   revokePool,
   type WorkerPoolRow,
 } from "../../repositories/workers/pools.ts";
-import { isSystemPath } from "../../schema/rules/access-rules.ts";
+import { isSystemPath, SYSTEM_FOLDERS } from "../../schema/rules/access-rules.ts";
 import { POOL_LABEL, SERVER_POOL, servesPath } from "../../schema/rules/pool-label.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { audited, type Caller } from "../access/audit.ts";
@@ -28,7 +28,11 @@ export interface PoolWithToken {
  * In whose name this server calls itself, to run the system playbooks that no operator's pool covers. It has no token: a call is of
  * this pool where the process says so, and none that came over a port is.
  */
-export const OWN_POOL: WorkerPool = { name: SERVER_POOL, paths: ["api_integration/**", "system/**"], labels: {} };
+export const OWN_POOL: WorkerPool = {
+  name: SERVER_POOL,
+  paths: SYSTEM_FOLDERS.map((folder) => `${folder}**`),
+  labels: {},
+};
 
 /**
  * Pools of workers: each has a token, and runs the playbooks of its paths. What no pool covers is run by the workers of the shared
