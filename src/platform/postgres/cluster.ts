@@ -17,6 +17,8 @@ export const AUTH_NOTE = "flow: logins and access control, schema auth alone";
 
 /** Allowed connections: the two roles, by password, from this machine. No other role, not even the superuser. */
 const SERVICE_ACCESS = `host all ${SERVICE_NAME} 127.0.0.1/32 scram-sha-256\n`;
+/** Through the unix socket: the service alone. */
+const SOCKET_ACCESS = `local all ${SERVICE_NAME} scram-sha-256\n`;
 const AUTH_ACCESS = `host ${SERVICE_NAME} ${AUTH_NAME} 127.0.0.1/32 scram-sha-256\n`;
 
 /** Passwords of the two roles. */
@@ -43,6 +45,7 @@ export async function ensureCluster(
     await createCluster(place, passwords);
     return passwords;
   }
+  await allow(place, SOCKET_ACCESS);
   const [service, auth] = await Promise.all([kept(serviceFile(place)), kept(authFile(place))]);
   return {
     service: service ?? (await changePassword(place)),
@@ -76,7 +79,7 @@ async function createCluster(place: PostgresPlace, passwords: ClusterPasswords &
     place,
   );
   if (made.code !== 0) throw failed(`make a data folder in ${place.data}`, made.output);
-  await writeFile(join(draft, "pg_hba.conf"), SERVICE_ACCESS + AUTH_ACCESS);
+  await writeFile(join(draft, "pg_hba.conf"), SERVICE_ACCESS + SOCKET_ACCESS + AUTH_ACCESS);
   await runSingleUser(place, draft, [
     `create role ${SERVICE_NAME} login password '${passwords.service}'`,
     `create database ${SERVICE_NAME} owner ${SERVICE_NAME}`,
@@ -94,12 +97,17 @@ async function changePassword(place: PostgresPlace): Promise<string> {
 
 /** For a cluster that an older version made, or whose password was deleted. The password's file comes last: it says that all is done. */
 async function addAuthRole(place: PostgresPlace): Promise<string> {
-  const access = join(place.data, "pg_hba.conf");
-  const lines = await readFile(access, "utf8");
-  if (!lines.includes(AUTH_ACCESS)) await appendFile(access, lines.endsWith("\n") ? AUTH_ACCESS : `\n${AUTH_ACCESS}`);
+  await allow(place, AUTH_ACCESS);
   const password = newPassword();
   await runSingleUser(place, place.data, [authRole(password)]);
   return writePassword(authFile(place), password);
+}
+
+/** Adds a line to the allowed connections of an older version's cluster. It counts from the next start of the server on. */
+async function allow({ data }: PostgresPlace, access: string): Promise<void> {
+  const file = join(data, "pg_hba.conf");
+  const lines = await readFile(file, "utf8");
+  if (!lines.includes(access)) await appendFile(file, lines.endsWith("\n") ? access : `\n${access}`);
 }
 
 /** One line, because a line is a statement. A role of that name that an administrator made is left as it is. */

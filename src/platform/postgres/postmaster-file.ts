@@ -6,6 +6,8 @@ import { isAlive, mayRun } from "../system/process.ts";
 export interface Postmaster {
   pid: number;
   port: number;
+  /** It listens on a unix socket in its data folder too. */
+  hasSocket: boolean;
   /** It takes connections; else it starts or stops. */
   ready: boolean;
 }
@@ -13,6 +15,7 @@ export interface Postmaster {
 /** Lines of `postmaster.pid`, from 0 (PostgreSQL's `pidfile.h`). */
 const PID_LINE = 0;
 const PORT_LINE = 3;
+const SOCKET_FOLDER_LINE = 4;
 const STATUS_LINE = 7;
 
 /** The server that runs in a data folder. Undefined when none does: no file, or a file that a killed server left. */
@@ -21,7 +24,8 @@ export async function findPostmaster(data: string): Promise<Postmaster | undefin
   const lines = text.split("\n").map((line) => line.trim());
   const pid = Number(lines[PID_LINE]);
   if (!isAlive(pid)) return undefined;
-  return { pid, port: Number(lines[PORT_LINE]), ready: lines[STATUS_LINE] === "ready" };
+  const hasSocket = (lines[SOCKET_FOLDER_LINE] ?? "") !== "";
+  return { pid, port: Number(lines[PORT_LINE]), hasSocket, ready: lines[STATUS_LINE] === "ready" };
 }
 
 /**

@@ -100,7 +100,7 @@ async function startOwn({ config, folder, logger, lifecycle }: FindDatabaseDeps)
     keepRunning: true,
   });
   lifecycle.add("the embedded PostgreSQL", () => postgres.stop());
-  const { url, authAccount } = postgres;
+  const { socketUrl: url, authAccount } = postgres;
   const data = `embedded PostgreSQL in ${place}`;
   return { url, sessionUrl: url, options: {}, authAccount, data, place: `127.0.0.1:${postgres.port}` };
 }

@@ -111,10 +111,10 @@ export async function systemPlaybooks(config: Pick<LoginConfig, "brokerUrl" | "i
   );
 }
 
-/** The first server of several, and the folder of a unix socket as a host, as the playbooks' driver takes them. */
+/** The first server of several, by TCP where that is possible; else the folder of a unix socket as a host, as the playbooks' driver takes it. */
 function addressOf(databaseUrl: string): DatabaseAddress {
   const { places, database, user, sslMode } = parseDatabaseUrl(databaseUrl);
-  const [place = { host: "localhost", port: 5_432 }] = places;
+  const place = places.find((one) => "host" in one) ?? places[0] ?? { host: "localhost", port: 5_432 };
   const [, folder = "", port] = "path" in place ? (/^(.*)\/\.s\.PGSQL\.(\d+)$/.exec(place.path) ?? []) : [];
   return {
     ...("path" in place ? { host: folder, port: Number(port) } : { host: place.host, port: place.port }),

@@ -14,6 +14,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../../src/platf
 import { findPlace } from "../../../src/platform/postgres/place.ts";
 import { isAlive } from "../../../src/platform/system/process.ts";
 import { runProgram } from "../../../src/platform/system/run-program.ts";
+import { openDatabase } from "../../../src/repositories/database/database.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 
 const NOBODY = 65_534;
@@ -113,6 +114,96 @@ test("only the service's role gets in, with its password, and it is no superuser
        current_setting('synchronous_commit') as commit, current_setting('server_encoding') as encoding`,
   );
   assert.deepEqual(settings, { listen: "127.0.0.1", fsync: "on", commit: "on", encoding: "UTF8" });
+});
+
+/** Which way a connection came: undefined for a unix socket. */
+async function peer(url: string): Promise<string | undefined> {
+  const database = openDatabase(url, { connectionsMax: 1 });
+  try {
+    const [row] = await database.sql<{ peer: string | null }[]>`select host(inet_client_addr()) as peer`;
+    return row?.peer ?? undefined;
+  } finally {
+    await database.close();
+  }
+}
+
+/** The driver takes the file of a socket as a host. */
+function bySocket(server: EmbeddedPostgres, user: string, password: string, database = "flow") {
+  const path = join(server.data, `.s.PGSQL.${server.port}`);
+  return query(`postgres://${user}:${password}@localhost/${database}`, "select current_user::text as name", { path });
+}
+
+function passwordOf({ url }: EmbeddedPostgres): string {
+  return new URL(url).password;
+}
+
+test("a socket in the data folder lets in the service alone, with its password, and no other user of the machine", async () => {
+  const folder = join(await newHome(), "a folder", "postgres");
+  const server = await start(folder);
+  assert.deepEqual([await peer(server.socketUrl), await peer(server.url)], [undefined, "127.0.0.1"]);
+  const { mode, uid } = await stat(join(server.data, `.s.PGSQL.${server.port}`));
+  assert.deepEqual([mode & 0o777, uid], [0o700, (await stat(server.data)).uid]);
+  assert.deepEqual(await bySocket(server, "flow", passwordOf(server)), [{ name: "flow" }]);
+  await assert.rejects(bySocket(server, "flow", "wrong"), { code: "28P01" });
+  await assert.rejects(bySocket(server, "postgres", "", "postgres"), { code: "28000" });
+  await assert.rejects(bySocket(server, "flow_auth", server.authAccount?.password ?? ""), { code: "28000" });
+});
+
+test("where its path is too long for a socket or has a comma, the service goes by TCP", async () => {
+  const home = await newHome();
+  for (const name of ["x".repeat(104 - home.length), "one,two"]) {
+    const server = await start(join(home, name));
+    assert.equal(server.socketUrl, server.url);
+    assert.equal(await peer(server.socketUrl), "127.0.0.1");
+    await server.stop();
+  }
+});
+
+test("the longest path that a socket may have, and one byte more", async () => {
+  const home = await newHome();
+  // Its port is the same the second time, and counts.
+  const probe = await start(join(home, "probe"));
+  await probe.stop();
+  const port = await readFile(join(home, "probe", "port"), "utf8");
+  for (const [bytes, expected] of [
+    [103, undefined],
+    [104, "127.0.0.1"],
+  ] as const) {
+    const name = "x".repeat(bytes - `${home}//data/.s.PGSQL.${port}`.length);
+    await mkdir(join(home, name));
+    await writeFile(join(home, name, "port"), port);
+    const server = await start(join(home, name));
+    assert.equal(server.port, Number(port));
+    assert.equal(await peer(server.socketUrl), expected);
+    await server.stop();
+  }
+});
+
+test("a socket that is gone, or that a killed server left, is no obstacle", async () => {
+  const folder = join(await newHome(), "postgres");
+  const first = await start(folder);
+  await rm(join(first.data, `.s.PGSQL.${first.port}`));
+  assert.equal(await peer(first.socketUrl), "127.0.0.1");
+  const pid = await postmasterPid(first);
+  process.kill(pid, "SIGKILL");
+  await gone(pid);
+  // As in a container that was started again: the process id belongs to another program.
+  const left = join(first.data, `.s.PGSQL.${first.port}`);
+  await writeFile(left, "");
+  await writeFile(`${left}.lock`, `${process.pid}\n${first.data}\n1\n${first.port}\n.\n`);
+  const second = await start(folder);
+  assert.deepEqual([second.port, await peer(second.socketUrl)], [first.port, undefined]);
+});
+
+test("a cluster of a version without a socket lets the service in through it after the next start", async () => {
+  const folder = join(await newHome(), "postgres");
+  const first = await start(folder);
+  await first.stop();
+  const access = join(first.data, "pg_hba.conf");
+  const lines = await readFile(access, "utf8");
+  await writeFile(access, lines.replace(/^local .*\n/gm, ""));
+  assert.equal(await peer((await start(folder)).socketUrl), undefined);
+  assert.deepEqual((await readFile(access, "utf8")).split("\n").sort(), lines.split("\n").sort());
 });
 
 /** The address for the account of logins. */
