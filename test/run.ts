@@ -6,14 +6,14 @@ import { withRealPython } from "./runner/python-path.ts";
 import { type FileTime, TIMES_VARIABLE } from "./runner/run-files.ts";
 import { runUnit, type TestUnit, type UnitRun } from "./runner/run-unit.ts";
 import { startSharedDatabase } from "./runner/shared-database.ts";
-import { isPure, unitsOf } from "./runner/units.ts";
+import { isPure, needsNoDatabase, unitsOf } from "./runner/units.ts";
 import { watchCpu } from "./runner/watch-cpu.ts";
 
 /*
  * `npm test`: runs every compiled test file in a process of its own, those of the pure core one folder in a process, and fails
  * when no test ran. (`node --test` on a folder finds no test in some versions and exits 0.) Words on the command line choose
  * files: `npm test -- engine python`.
- * `--pure` runs the pure core alone. `--times` tells at the end which processes and files took longest.
+ * `--pure` runs the pure core alone. `--many-seeds` has the simulator run ten times as many seeds. `--times` tells at the end which processes and files took longest.
  * `--second-look` runs the files in which a test failed once more, one at a time, and fails for those that fail again; the
  * others are named, because a test that needs a second look is to be mended. That is for CI on a busy machine.
  */
@@ -132,10 +132,12 @@ function gatherTimes(): () => FileTime[] {
 // The inner loop has a third of the random cases; `npm test` has all.
 if (pureOnly) process.env["FLOW_PROPERTY_RUNS"] ??= "100";
 
+if (process.argv.includes("--many-seeds")) process.env["FLOW_SIMULATOR_SEEDS"] ??= "10000";
+
 if (!pureOnly) process.env["PATH"] = withRealPython(process.env["PATH"] ?? "");
 
 // Files without a database would wait for a server in vain.
-const stop = pureOnly || files.every(isPure) ? undefined : await startSharedDatabase();
+const stop = pureOnly || files.every(needsNoDatabase) ? undefined : await startSharedDatabase();
 try {
   if (!(await main())) process.exitCode = 1;
 } finally {

@@ -63,12 +63,19 @@ export async function runUnit(unit: TestUnit, root: string, onLate: (test: strin
       for (const name of unit.files.includes(file) ? [file] : unit.files) result.failedFiles.add(name);
     }
     if (event.type === "test:pass" && event.data.details.type !== "suite") result.passed += 1;
-    if (event.type !== "test:diagnostic" || event.data.nesting > 0) result.events.push(event);
+    if (!isSum(event)) result.events.push(event);
   }
   clearTimeout(timer);
   result.durationMs = performance.now() - began;
   return result;
 }
+
+/** True for what Node tells at the end of a process: how many tests passed, failed, and so on. A test may tell something too. */
+function isSum({ type, data }: TestEvent): boolean {
+  return type === "test:diagnostic" && data.nesting === 0 && SUM.test(data.message);
+}
+
+const SUM = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
 
 /** True for the end of a test that should have run in the suite of its file: in a process of several files. */
 function isStray(event: TestEvent, { entry, files }: TestUnit): event is Extract<TestEvent, { type: "test:pass" }> {

@@ -65,13 +65,18 @@ const FIRST = [
 const TEST_MS_MAX = 60_000;
 /** Files with a test that has more than a minute of work, and what it may take on a busy machine. */
 const LONGER_MS: Readonly<Record<string, number>> = {
-  // Ten thousand simulated runs are one test.
+  // A thousand simulated runs, or ten thousand, are one test.
   "simulator/simulator.test.js": 600_000,
 };
 
 /** True for a test file of the pure core. */
 export function isPure(file: string): boolean {
   return PURE.some((folder) => file.startsWith(folder));
+}
+
+/** True for a test file of the pure core, and for the simulator, whose store is in memory. */
+export function needsNoDatabase(file: string): boolean {
+  return isPure(file) || file.startsWith("simulator/");
 }
 
 /**

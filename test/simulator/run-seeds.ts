@@ -12,6 +12,12 @@ export interface Failure {
   message: string;
 }
 
+/** Seeds that follow one another, both ends included. */
+export interface SeedRange {
+  first: number;
+  last: number;
+}
+
 /** What many runs came to. */
 export interface Summary {
   runs: number;
@@ -47,16 +53,19 @@ export async function runSeed(seed: number, playbook: Simulated, summary?: Summa
   for (const { attempt } of run.tables.store.commands.values()) summary.reclaims += Math.max(0, attempt - 1);
 }
 
-/** Runs every `stride`-th seed from `first` to `last`. */
-export async function runSeeds(first: number, last: number, stride: number): Promise<Summary> {
+/** Runs every seed of these ranges whose number, divided by `threads`, leaves `index`. */
+export async function runSeeds(ranges: readonly SeedRange[], index: number, threads: number): Promise<Summary> {
   const summary: Summary = { runs: 0, failures: [], faults: { ...NO_FAULTS }, reclaims: 0, lost: 0 };
-  for (let seed = first; seed <= last && summary.failures.length < FAILURES_MAX; seed += stride) {
-    const playbook = playbookOf(seed);
-    try {
-      await runSeed(seed, playbook, summary);
-    } catch (error) {
-      const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      summary.failures.push({ seed, playbook: playbook.name, message });
+  for (const { first, last } of ranges) {
+    for (let seed = first; seed <= last && summary.failures.length < FAILURES_MAX; seed += 1) {
+      if (seed % threads !== index) continue;
+      const playbook = playbookOf(seed);
+      try {
+        await runSeed(seed, playbook, summary);
+      } catch (error) {
+        const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+        summary.failures.push({ seed, playbook: playbook.name, message });
+      }
     }
   }
   return summary;
