@@ -16,7 +16,7 @@ import { endOf, workWith } from "../support/service/api-work.ts";
  */
 
 /** Files of all rooms. Now and then a timer or a connection's watch falls into every try: up to two files more than on a quiet machine. */
-const FILES_MAX = { execute: 80, report: 74, read: 31, local: 135 };
+const FILES_MAX = { execute: 81, report: 74, read: 31, local: 135 };
 /** Files of the walk: those of which two functions or more ran. A file that lends one function is read by that function's name. */
 const WALK_MAX = { execute: 38, report: 38, read: 12, local: 50 };
 /** The same with files of which one function ran; one more than measured, for timers. */

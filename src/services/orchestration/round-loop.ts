@@ -6,6 +6,7 @@ import { assignCommands, deliverClaims, keepIssued, offerIssued } from "./claims
 import type { CachedExecution, ExecutionCache } from "./memory/execution-cache.ts";
 import type { IdAllocator } from "./memory/id-allocator.ts";
 import type { ApplyDeps } from "./rounds/apply-event.ts";
+import { createJobQueue, EXECUTIONS_MAX } from "./rounds/job-queue.ts";
 import type { ReadyEntry, ReadyQueue } from "./rounds/ready-queue.ts";
 import {
   type Job,
@@ -17,11 +18,6 @@ import {
   runRound,
 } from "./rounds/round.ts";
 import type { Commit } from "./rounds/types.ts";
-
-/** Jobs of one round: enough to share a commit, few enough to keep its statement short. */
-const JOBS_MAX = 256;
-/** Executions of one round. */
-const EXECUTIONS_MAX = 512;
 
 /** What the round loop needs. */
 export interface RoundLoopDeps {
@@ -106,7 +102,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
     const round = openRound(members, { ...deps, newId: () => ids.next() });
     void run(round, jobs, (again) => queue.unshift(again)).finally(() => {
       underWay -= 1;
-      for (const cached of round.executions.values()) cache.free(cached);
+      for (const cached of round.executions.values()) queue.free(cached);
       if (round.executions.size > 0) isClaimable = true;
       schedule();
     });
@@ -162,7 +158,7 @@ function roundRunner(
     ...deps,
     assign(round) {
       offerIssued(round, ready, deps.now());
-      assignCommands(round, [...waiting], ready, cache, { now: deps.now, isUsable, joinMax: EXECUTIONS_MAX });
+      assignCommands(round, waiting, ready, cache, { now: deps.now, isUsable, joinMax: EXECUTIONS_MAX });
     },
   };
   const tell = (round: OpenRound, { moved, committed }: RoundEnd) => {
@@ -192,96 +188,4 @@ function roundRunner(
       for (const job of jobs) job.fail(error);
     }
   };
-}
-
-/** What a job queue needs. */
-interface JobQueueDeps {
-  cache: ExecutionCache;
-  ids: IdAllocator;
-  /** An execution that jobs wait for has been loaded. */
-  onLoaded(): void;
-  /** An execution could not be loaded, and its jobs are still in the queue. */
-  onFailed(error: unknown, executionId: string): void;
-}
-
-/** Jobs that wait for a round, in order. */
-interface JobQueue {
-  push(job: Job): void;
-  /** Puts jobs before all others, in this order: they finish work that was begun. */
-  unshift(jobs: readonly Job[]): void;
-  /** Takes the jobs that can run now: of two jobs on one execution the later one waits for the earlier one. */
-  take(): Job[];
-  /** Removes the jobs that work on this execution, or all. */
-  withdraw(executionId?: string): Job[];
-  /** True if it is in no round and loaded; otherwise starts to load it. */
-  isUsable(cached: CachedExecution): boolean;
-  length(): number;
-}
-
-/** An empty queue. */
-function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps): JobQueue {
-  let queue: Job[] = [];
-  /** Executions that are being made usable. */
-  const preparing = new Set<CachedExecution>();
-
-  const prepare = async (cached: CachedExecution) => {
-    preparing.add(cached);
-    try {
-      await cache.load(cached);
-      await ids.ready(cached.live?.lastEventId ?? 0);
-    } catch (error) {
-      preparing.delete(cached);
-      return onFailed(error, cached.executionId);
-    }
-    preparing.delete(cached);
-    onLoaded();
-  };
-  const isUsable = (cached: CachedExecution): boolean => {
-    if (cached.busy) return false;
-    // Ids that this server is about to assign must be above those that another server assigned in this execution.
-    if (cached.missing || (cached.live !== null && ids.isReady(cached.live.lastEventId))) return true;
-    if (!preparing.has(cached)) void prepare(cached);
-    return false;
-  };
-
-  return {
-    push: (job) => void queue.push(job),
-    unshift(jobs) {
-      queue = [...jobs, ...queue];
-    },
-    take() {
-      const { taken, kept } = divide(queue, (executionId) => isUsable(cache.entry(executionId)));
-      queue = kept;
-      return taken;
-    },
-    withdraw(executionId) {
-      const hit = queue.filter((job) => executionId === undefined || job.executionIds.includes(executionId));
-      queue = queue.filter((job) => !hit.includes(job));
-      return hit;
-    },
-    isUsable,
-    length: () => queue.length,
-  };
-}
-
-/** The jobs of the next round, and those that wait. Abandoned jobs, whose callers have left, are dropped. */
-function divide(queue: readonly Job[], isUsable: (executionId: string) => boolean): { taken: Job[]; kept: Job[] } {
-  const taken: Job[] = [];
-  const kept: Job[] = [];
-  const blocked = new Set<string>();
-  const members = new Set<string>();
-  const isFull = () => taken.length >= JOBS_MAX || members.size >= EXECUTIONS_MAX || taken[0]?.alone === true;
-  for (const job of queue) {
-    if (job.isAbandoned()) continue;
-    // Check every execution, without stopping at the first: the check starts loading those that are not in memory.
-    const isFree = job.executionIds.map((id) => !blocked.has(id) && isUsable(id)).every(Boolean);
-    if (isFree && !isFull() && (!job.alone || taken.length === 0)) {
-      taken.push(job);
-      for (const id of job.executionIds) members.add(id);
-    } else {
-      kept.push(job);
-      for (const id of job.executionIds) blocked.add(id);
-    }
-  }
-  return { taken, kept };
 }

@@ -22,7 +22,7 @@ export const CLAIM_MAX = 256;
  */
 export function assignCommands(
   round: OpenRound,
-  waiting: readonly PendingClaim[],
+  waiting: Iterable<PendingClaim>,
   ready: ReadyQueue,
   cache: ExecutionCache,
   deps: JoinDeps & { now(): number },
@@ -41,13 +41,15 @@ export function assignCommands(
     return true;
   };
   for (const pendingClaim of round.pendingClaims) while (give(pendingClaim));
-  // Claims for which another round, not yet committed, has claimed commands: that round answers them, and a claim has only one
-  // answer.
-  const idle = waiting.filter(({ tentative }) => tentative.length === 0);
-  for (let waitingClaims = idle; waitingClaims.length > 0; ) waitingClaims = waitingClaims.filter(give);
-  for (const pendingClaim of idle)
-    if (pendingClaim.tentative.length > 0) inOneAnswer(pendingClaim, round.pendingClaims);
-  round.pendingClaims.push(...idle.filter(({ tentative }) => tentative.length > 0));
+  const answered: PendingClaim[] = [];
+  for (const pendingClaim of waiting) {
+    if (ready.size() === 0) break;
+    // Another round, not yet committed, has claimed commands for it: that round answers it, and a claim has only one answer.
+    if (pendingClaim.tentative.length === 0 && give(pendingClaim)) answered.push(pendingClaim);
+  }
+  for (let hungry = answered; hungry.length > 0; ) hungry = hungry.filter(give);
+  for (const pendingClaim of answered) inOneAnswer(pendingClaim, round.pendingClaims);
+  round.pendingClaims.push(...answered);
   for (const cached of behind) {
     if (cached.busy) continue;
     cache.drop(cached);

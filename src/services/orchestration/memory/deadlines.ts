@@ -14,32 +14,49 @@ export interface Deadlines {
   add(ms: number, due: () => void): () => void;
 }
 
-/** Deadlines on a clock. A timer and an abort signal for each of thousands of requests a second would cost more than this. */
+/**
+ * Deadlines on a clock. A timer and an abort signal for each of thousands of requests a second would cost more than this: the
+ * calls of one tick stand together, so that neither adding, nor cancelling, nor a tick looks at the others.
+ */
 export function createDeadlines(clock: Clock): Deadlines {
-  const open = new Set<{ at: number; due: () => void }>();
+  /** By the number of their tick. */
+  const ticks = new Map<number, Set<{ due: () => void }>>();
+  let open = 0;
   /** Milliseconds of all ticks so far. */
   let time = 0;
   let ticking = false;
-  const tick = async () => {
+  const callDue = (tick: number) => {
+    const calls = ticks.get(tick);
+    ticks.delete(tick);
+    for (const entry of calls ?? []) {
+      calls?.delete(entry);
+      open -= 1;
+      entry.due();
+    }
+  };
+  const run = async () => {
     ticking = true;
-    while (open.size > 0) {
+    while (open > 0) {
       const before = clock.now();
       await clock.sleep(TICK_MS);
+      const last = Math.floor(time / TICK_MS);
       time += Math.min(Math.max(clock.now() - before, TICK_MS), TICK_MAX_MS);
-      for (const entry of open) {
-        if (entry.at > time) continue;
-        open.delete(entry);
-        entry.due();
-      }
+      for (let tick = last + 1; tick * TICK_MS <= time; tick += 1) callDue(tick);
     }
     ticking = false;
   };
   return {
     add(ms, due) {
-      const entry = { at: time + ms, due };
-      open.add(entry);
-      if (!ticking) void tick();
-      return () => void open.delete(entry);
+      // A tick that is over is not looked at again.
+      const tick = Math.max(Math.ceil((time + ms) / TICK_MS), Math.floor(time / TICK_MS) + 1);
+      const entry = { due };
+      const calls = ticks.get(tick) ?? new Set();
+      ticks.set(tick, calls.add(entry));
+      open += 1;
+      if (!ticking) void run();
+      return () => {
+        if (calls.delete(entry)) open -= 1;
+      };
     },
   };
 }

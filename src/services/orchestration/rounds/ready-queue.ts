@@ -174,7 +174,7 @@ export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
       const { order: _, ...entry } = best;
       return entry;
     },
-    suits: (ability) => [...groups.all()].some((group) => sizeOf(group) > 0 && suits(group.requirement, ability)),
+    suits: (ability) => hasFor(groups.all(), ability),
     has: groups.has,
     remove: groups.remove,
     size: groups.size,
@@ -306,6 +306,11 @@ export function keyOf({ kinds, labels }: Requirement): string {
 
 function byName([left]: [string, unknown], [right]: [string, unknown]): number {
   return left < right ? -1 : 1;
+}
+
+function hasFor(groups: Iterable<Group>, ability: Ability): boolean {
+  for (const group of groups) if (sizeOf(group) > 0 && suits(group.requirement, ability)) return true;
+  return false;
 }
 
 function suits({ kinds, labels }: Requirement, ability: Ability): boolean {
