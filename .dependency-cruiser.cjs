@@ -118,7 +118,7 @@ const ROOMS = {
     expression: ["expression/parsing", "views", "words"],
   },
   platform: {
-    postgres: ["system"],
+    postgres: ["system", "*"],
     system: ["config"],
     config: ["http", "crypto", "*"],
     http: ["crypto", "*"],

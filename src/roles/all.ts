@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { type Config, isGiven, secretVariables } from "../platform/config/config.ts";
 import { createSecret } from "../platform/crypto/secret.ts";
 import { newToken } from "../platform/crypto/token.ts";
@@ -33,11 +34,15 @@ export interface RunningAll extends RunningServer {
 export async function startAll(deps: AllDeps): Promise<RunningAll> {
   const { lifecycle, logger, signal } = deps;
   const config = withWorkerToken(deps.config);
-  const server = await startServer({ ...deps, config });
+  const home = resolve(deps.folder, config.home);
+  // The embedded database makes it with what its user needs.
+  if (config.databaseUrl !== undefined) await mkdir(home, { recursive: true, mode: 0o700 }).catch(() => undefined);
+  const socket = (port: number) => join(home, `server-${port}.sock`);
+  const server = await startServer({ ...deps, config, socket });
   if (signal.aborted) return server;
   const stopMs = config.workerDrainMs + STOP_EXTRA_MS;
   const { entry, folder } = deps;
-  const environment = workerEnvironment(config, server.url, folder);
+  const environment = workerEnvironment(config, server, folder);
   const name = environment["FLOW_WORKER_NAME"];
   // A process that was killed keeps its name from the next one while it may still live; this one is gone for sure.
   const beforeStart = async () => (name === undefined ? undefined : await server.signOffWorker(name));
@@ -67,8 +72,14 @@ const SERVER_ONLY =
   /^(FLOW_DATABASE_.+|BROKER_URL(_FILE)?|FLOW_ENCRYPTION_KEYS(_FILE)?|FLOW_CREDENTIALS_FILE|FLOW_CREDENTIAL_.+|FLOW_DOCTOR_TOKEN(_FILE)?|FLOW_S3_.+|FLOW_CLOUD_BUCKET.*)$/;
 
 /** The worker's environment: this process's own, with the server's address and the defaults of the embedded service. */
-export function workerEnvironment(config: Config, serverUrl: string, folder: string): NodeJS.ProcessEnv {
+export function workerEnvironment(
+  config: Config,
+  { url: serverUrl, socket }: Pick<RunningServer, "url" | "socket">,
+  folder: string,
+): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = { ...config.environment, FLOW_SERVER_URL: reachable(serverUrl) };
+  if (socket === undefined) delete environment["FLOW_SERVER_SOCKET"];
+  else environment["FLOW_SERVER_SOCKET"] = socket;
   for (const name of Object.keys(environment)) if (SERVER_ONLY.test(name)) delete environment[name];
   // Read already: their values are here.
   for (const name of secretVariables(environment)) delete environment[`${name}_FILE`];

@@ -1,4 +1,5 @@
 import { FlowError } from "../../schema/words/errors.ts";
+import { fitsSocket } from "../unix-socket.ts";
 
 /** A port number, 0 for any free one. Throws `FlowError` INVALID_SETTING that calls the value `name`. */
 export function parsePort(name: string, text: string): number {
@@ -19,4 +20,11 @@ export function parseServerUrl(name: string, text: string): string {
     throw new FlowError("INVALID_SETTING", `${name} ${why}; tokens go into FLOW_SERVER_TOKEN or a context`);
   }
   return url.href.replace(/\/+$/, "");
+}
+
+/** The absolute path of a unix socket. Throws `FlowError` INVALID_SETTING that calls the value `name`. */
+export function parseSocket(name: string, text: string): string {
+  if (!text.startsWith("/")) throw new FlowError("INVALID_SETTING", `${name} must be an absolute path, got '${text}'`);
+  if (fitsSocket(text)) return text;
+  throw new FlowError("INVALID_SETTING", `${name} is too long for a unix socket, which takes 103 bytes: '${text}'`);
 }

@@ -6,7 +6,7 @@ import { createSecret, MASK, type Secret } from "../crypto/secret.ts";
 import { addressRanges } from "../http/egress.ts";
 import { PROXY_SETTINGS } from "../http/proxy.ts";
 import { oneOf, type SettingDefinition, setting } from "../setting.ts";
-import { parsePort, parseServerUrl } from "./address.ts";
+import { parsePort, parseServerUrl, parseSocket } from "./address.ts";
 import { DATABASE_SETTINGS } from "./database.ts";
 import { GATEWAY_SETTINGS } from "./gateway.ts";
 import { LOGIN_SETTINGS } from "./identity-providers.ts";
@@ -110,6 +110,12 @@ const SETTINGS = {
     meaning: "Where workers and commands find the server",
     default: "the context in use, else http://127.0.0.1:8082",
     parse: (text) => (text === undefined ? undefined : parseServerUrl("FLOW_SERVER_URL", text)),
+  }),
+  serverSocket: setting({
+    name: "FLOW_SERVER_SOCKET",
+    meaning: "Unix socket that a server listens on too, and by which a worker on its machine calls it; else by TCP",
+    default: "role all: one in FLOW_HOME; else none",
+    parse: (text) => (text === undefined ? undefined : parseSocket("FLOW_SERVER_SOCKET", text)),
   }),
   ...SERVICE_SETTINGS,
   ...RESULT_SETTINGS,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FlowError } from "../../schema/words/errors.ts";
 import { runProgram } from "../system/run-program.ts";
+import { fitsSocket } from "../unix-socket.ts";
 import type { PostgresPlace } from "./place.ts";
 import { findPostmaster, isImpostor, type Postmaster, pidFile } from "./postmaster-file.ts";
 
@@ -102,8 +103,6 @@ async function removeSockets({ data }: PostgresPlace): Promise<void> {
 }
 
 const SOCKET_PREFIX = ".s.PGSQL.";
-/** Bytes of a socket's path on macOS; 107 on Linux. */
-const SOCKET_PATH_MAX = 103;
 
 /**
  * The folder of the running server's unix socket, as an address names it: undefined if it has none, or if no address can name
@@ -112,7 +111,7 @@ const SOCKET_PATH_MAX = 103;
 export async function socketFolder({ data }: PostgresPlace): Promise<string | undefined> {
   const found = await findPostmaster(data);
   if (found === undefined || !found.hasSocket || data.includes(",")) return undefined;
-  return Buffer.byteLength(join(data, `${SOCKET_PREFIX}${found.port}`)) <= SOCKET_PATH_MAX ? data : undefined;
+  return fitsSocket(join(data, `${SOCKET_PREFIX}${found.port}`)) ? data : undefined;
 }
 
 /** The same port as last time, so that noted addresses stay valid; another one if it is taken. */

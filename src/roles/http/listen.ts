@@ -1,13 +1,18 @@
-import { createServer, type IncomingMessage } from "node:http";
+import { chmod } from "node:fs/promises";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { withoutPublicPath } from "../../platform/config/public-address.ts";
+import { fitsSocket, freeSocket } from "../../platform/unix-socket.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 
 /** An HTTP server that listens. */
 export interface Listener {
   /** `http://127.0.0.1:8082`: as callers on this machine reach it. */
   url: string;
+  /** The unix socket that it listens on too; undefined if none was asked for, or `socketTrouble` says why it has none. */
+  socket: string | undefined;
+  socketTrouble: string | undefined;
   /** From now on every answer is the last one of its connection: callers go elsewhere with their next call. */
   leave(): void;
   /** Takes no new request, lets those under way end, and closes what idles. */
@@ -16,9 +21,14 @@ export interface Listener {
 
 /** What {@link listen} answers with. */
 export interface Answers {
-  /** `incoming` knows the connection: whose address it is. */
-  fetch(request: Request, env: { incoming: IncomingMessage }): Response | Promise<Response>;
+  /** `incoming` knows the connection: whose address it is. What comes through a unix socket comes from loopback. */
+  fetch(request: Request, env: { incoming: Incoming }): Response | Promise<Response>;
   malformed(): Response;
+}
+
+/** As much of `IncomingMessage` as is asked for. */
+export interface Incoming {
+  socket: { remoteAddress?: string | undefined };
 }
 
 /** Where to listen. */
@@ -32,6 +42,8 @@ export interface ListenAt {
   slowest?: Slowest;
   /** What a reverse proxy may leave standing before each path (`/flow`): it is cut off. Default nothing. */
   publicPath?: string;
+  /** A unix socket beside it, which this process's user alone can open: its path, by the port. Without one it goes on. */
+  socket?(port: number): string;
 }
 
 /** How slow a client may be, milliseconds: a slower one gets 408, and the connection is closed. */
@@ -60,11 +72,47 @@ const IDLE_POLL_MS = 50;
  * Listens and answers with `fetch`; with `malformed` where there is no request to hand on: an invalid Host, an impossible
  * address. Throws `FlowError` INVALID_SETTING when the address cannot be had.
  */
-export async function listen({ fetch, malformed }: Answers, at: ListenAt): Promise<Listener> {
-  const answer = getRequestListener((request, env) => fetch(request, { incoming: env.incoming as IncomingMessage }), {
-    errorHandler: malformed,
-  });
+export async function listen(answers: Answers, at: ListenAt): Promise<Listener> {
   let isLeaving = false;
+  const open = (from?: Incoming) => createHttpServer(answers, at, () => isLeaving, from);
+  const server = open();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, at)));
+    server.listen(at.port, at.host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const host = at.host.includes(":") ? `[${at.host}]` : at.host;
+  const socket = at.socket?.(port);
+  const local = socket === undefined ? undefined : open(LOOPBACK);
+  const socketTrouble = local === undefined || socket === undefined ? undefined : await listenOn(local, socket);
+  const servers = local === undefined || socketTrouble !== undefined ? [server] : [server, local];
+  return {
+    url: `http://${host}:${port}`,
+    socket: socketTrouble === undefined ? socket : undefined,
+    socketTrouble,
+    leave: () => {
+      isLeaving = true;
+    },
+    close: async () => {
+      isLeaving = true;
+      await Promise.all(servers.map(closed));
+    },
+  };
+}
+
+const LOOPBACK: Incoming = { socket: { remoteAddress: "127.0.0.1" } };
+
+/** `from`: what its connections come from, where they do not say it. */
+function createHttpServer(
+  { fetch, malformed }: Answers,
+  at: ListenAt,
+  isLeaving: () => boolean,
+  from: Incoming | undefined,
+): Server {
+  const answer = getRequestListener(
+    (request, env) => fetch(request, { incoming: from ?? (env.incoming as Incoming) }),
+    { errorHandler: malformed },
+  );
   const { headersMs, requestMs, lookMs } = at.slowest ?? SLOWEST;
   const limits = {
     headersTimeout: headersMs,
@@ -72,35 +120,44 @@ export async function listen({ fetch, malformed }: Answers, at: ListenAt): Promi
     connectionsCheckingInterval: lookMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
   };
-  const server = createServer(limits, (incoming, outgoing) => {
+  const listener: RequestListener = (incoming, outgoing) => {
     // The connection's last answer: a busy client would keep it, and this server, for as long as it has something to ask.
-    if (isLeaving) outgoing.shouldKeepAlive = false;
+    if (isLeaving()) outgoing.shouldKeepAlive = false;
     if (at.publicPath !== undefined) incoming.url = withoutPublicPath(incoming.url ?? "/", at.publicPath);
     void answer(incoming, outgoing);
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, at)));
-    server.listen(at.port, at.host, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  const host = at.host.includes(":") ? `[${at.host}]` : at.host;
-  return {
-    url: `http://${host}:${port}`,
-    leave: () => {
-      isLeaving = true;
-    },
-    close: () =>
-      new Promise((resolve) => {
-        isLeaving = true;
-        const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-        const idle = setInterval(() => server.closeIdleConnections(), IDLE_POLL_MS);
-        server.close(() => {
-          clearTimeout(cut);
-          clearInterval(idle);
-          resolve();
-        });
-      }),
   };
+  return createServer(limits, listener);
+}
+
+/** Says why it cannot be. */
+async function listenOn(server: Server, path: string): Promise<string | undefined> {
+  const why = fitsSocket(path) ? await freeSocket(path) : "the path is too long for a unix socket";
+  if (why !== undefined) return why;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(path, resolve);
+    });
+    await chmod(path, OWNER_ONLY);
+    return undefined;
+  } catch (error) {
+    server.close();
+    return messageOf(error);
+  }
+}
+
+const OWNER_ONLY = 0o600;
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_POLL_MS);
+    server.close(() => {
+      clearTimeout(cut);
+      clearInterval(idle);
+      resolve();
+    });
+  });
 }
 
 /** Makes sure that the address can be had, now. Throws as {@link listen}; port 0 is always free. */

@@ -17,11 +17,12 @@ import { unavailable } from "../../repositories/database/error-codes.ts";
 import { migrate } from "../../repositories/database/migrate.ts";
 import { ensureEventPartitions } from "../../repositories/executions/event-partitions.ts";
 import { createApp } from "../../routes/app.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { createCatalog } from "../../services/catalog/catalog.ts";
 import { createDocuments } from "../../services/catalog/documents.ts";
 import { lameDuckMs, openLameDuck } from "../http/lame-duck.ts";
-import { listen } from "../http/listen.ts";
+import { type Listener, listen } from "../http/listen.ts";
 import { malformed } from "../http/malformed.ts";
 import { shortTokens } from "../http/short-tokens.ts";
 import { outageLog } from "../telemetry/outage-log.ts";
@@ -47,11 +48,15 @@ export interface ServerDeps {
   signal: AbortSignal;
   /** Every started part is added to it; its owner stops it, also when this throws. */
   lifecycle: Lifecycle;
+  /** A unix socket for workers of this machine where `FLOW_SERVER_SOCKET` names none: its path, by the port. */
+  socket?(port: number): string;
 }
 
 /** A server that answers. */
 export interface RunningServer {
   url: string;
+  /** The unix socket that it listens on too. */
+  socket: string | undefined;
   /** Where its data is, for people. */
   data: string;
   /** It serves the browser's page; an installation may have been built without. */
@@ -69,7 +74,7 @@ export interface RunningServer {
  */
 export async function startServer(given: ServerDeps): Promise<RunningServer> {
   const deps = { ...given, logger: outageLog(given.logger, Date.now) };
-  const { config, host, port, logger, lifecycle, signal } = deps;
+  const { config, host, logger, lifecycle, signal } = deps;
   const tokens = { server: config.serverToken, worker: config.workerToken };
   checkAccess(config, host);
   if (config.authDisabled) logger.warn({}, `FLOW_AUTH_DISABLED=true: everyone who can reach ${host} may do anything`);
@@ -125,17 +130,45 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
     newRequestId,
     unavailable,
   });
-  const listener = await listen(
-    { fetch: (request, { incoming }) => app.fetch(request, { incoming }), malformed: () => malformed(newRequestId()) },
-    { host, port, ...publicPathOf(config, own) },
-  );
-  lifecycle.add("the HTTP server", () => listener.close());
+  const listener = await listenWith(deps, app, { newRequestId, own });
   // Waiting requests are answered, so that the HTTP server can end.
   lifecycle.add("waiting requests", () => stopping.abort());
   startSystemWorker({ ...deps, server: processor, service, documents, app });
   openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
   const signOffWorker = (name: string) => service.workers.deregister(name);
-  return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined, signOffWorker };
+  const { url, socket } = listener;
+  return { url, socket, publicUrl: own?.url, data, hasPage: gui !== undefined, signOffWorker };
+}
+
+/** The listener of the server, beside which workers of this machine have a socket. */
+async function listenWith(
+  deps: ServerDeps,
+  app: ReturnType<typeof createApp>,
+  { newRequestId, own }: { newRequestId(): string; own: ReturnType<typeof publicAddress> },
+): Promise<Listener> {
+  const { config, host, port, lifecycle } = deps;
+  const listener = await listen(
+    { fetch: (request, { incoming }) => app.fetch(request, { incoming }), malformed: () => malformed(newRequestId()) },
+    { host, port, ...publicPathOf(config, own), ...defined({ socket: socketOf(deps) }) },
+  );
+  lifecycle.add("the HTTP server", () => listener.close());
+  reportSocket(deps, listener);
+  return listener;
+}
+
+function socketOf({ config: { serverSocket }, socket }: ServerDeps): ServerDeps["socket"] {
+  return serverSocket === undefined ? socket : () => serverSocket;
+}
+
+/** Workers go by TCP then. Throws `FlowError` INVALID_SETTING for a socket that a setting names. */
+function reportSocket({ config, logger }: ServerDeps, { socketTrouble }: Listener): void {
+  if (socketTrouble === undefined) return;
+  if (config.serverSocket === undefined) {
+    logger.info({ reason: socketTrouble }, "this server has no unix socket: its worker calls it by TCP");
+    return;
+  }
+  const message = `FLOW_SERVER_SOCKET: cannot listen on ${config.serverSocket}: ${socketTrouble}. Choose another path`;
+  throw new FlowError("INVALID_SETTING", message);
 }
 
 /**

@@ -88,10 +88,11 @@ async function openTaskSandbox(
   });
 }
 
-/** What code of tasks never sees, absolute: this service's keys and database, and every file that a setting names. */
+/** What code of tasks never sees, absolute: this service's keys, database and socket, and every file that a setting names. */
 export function hiddenFromTasks(config: Config, folder: string): string[] {
   const named = Object.entries(config.environment).filter(([name]) => /^FLOW_.+_FILE$/.test(name));
-  const files = [config.home, ...named.map(([, path]) => path ?? "")].filter((path) => path !== "");
+  const socket = config.serverSocket ?? "";
+  const files = [config.home, socket, ...named.map(([, path]) => path ?? "")].filter((path) => path !== "");
   return [...files.map((path) => resolve(folder, path)), ...config.taskHidden];
 }
 

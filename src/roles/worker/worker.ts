@@ -146,8 +146,9 @@ interface WorkBuild {
 function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "register" | "secret">): WorkBuild {
   const { config, logger, name, log, tracing, runningTable, lease } = basis;
   const workerSecret = () => heartbeat.secret();
-  const calls = connectServer({ ...basis, connections: CALL_CONNECTIONS, workerSecret });
-  const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS, workerSecret });
+  const socket = config.serverSocket;
+  const calls = connectServer({ ...basis, socket, connections: CALL_CONNECTIONS, workerSecret });
+  const waits = connectServer({ ...basis, socket, connections: WAIT_CONNECTIONS, workerSecret });
   const tools = createWorkerTools(config);
   const documents = createDocuments();
   const ending = newAbort();

@@ -27,7 +27,9 @@ export interface SharedFolder {
  */
 export function sharedFolder(folder: string, hidden: readonly string[]): SharedFolder {
   const path = realpathSync(folder);
-  const covered = existing(hidden).filter((each) => isWithin(path, each));
+  const inside = existing(hidden).filter((each) => isWithin(path, each));
+  // What lies in a hidden folder is hidden with it: in the empty one there is nothing to cover.
+  const covered = inside.filter((each) => !inside.some((other) => other !== each && isWithin(other, each)));
   const read = programFiles().filter((each) => isWithin(path, each) && each !== path);
   const pinned = [...new Set([...covered, ...read].flatMap((each) => foldersBetween(path, each)))].sort();
   const mounts = [

@@ -51,6 +51,7 @@ test("an empty environment gives the defaults", () => {
     workerToken: undefined,
     authDisabled: false,
     serverUrl: undefined,
+    serverSocket: undefined,
     logLevel: "info",
     logFormat: undefined,
   });
@@ -131,6 +132,7 @@ test("the description lists every setting with its value, default and source", (
       "FLOW_WORKER_TOKEN",
       "FLOW_AUTH_DISABLED",
       "FLOW_SERVER_URL",
+      "FLOW_SERVER_SOCKET",
       "FLOW_LOG_LEVEL",
       "FLOW_LOG_FORMAT",
     ],
@@ -195,6 +197,8 @@ for (const [name, text, said] of [
   ["FLOW_AUTH_DISABLED", "yes", /must be one of true, false, got 'yes'/],
   ["FLOW_SERVER_URL", "flow.example.com", /must be an http or https address/],
   ["FLOW_SERVER_URL", "https://user:canary@flow.example.com", /without user, password/],
+  ["FLOW_SERVER_SOCKET", "run/flow.sock", /must be an absolute path, got 'run\/flow.sock'/],
+  ["FLOW_SERVER_SOCKET", `/${"x".repeat(103)}`, /too long for a unix socket, which takes 103 bytes/],
   ["FLOW_LOG_LEVEL", "loud", /must be one of trace, debug/],
 ] as const) {
   test(`${name}=${text.replace("canary", "…")} is refused, and a secret in it is not repeated`, () => {

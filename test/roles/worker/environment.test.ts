@@ -8,7 +8,9 @@ import { withWorkerToken, workerEnvironment } from "../../../src/roles/all.ts";
 import { encryptionKeys } from "../../support/engine/key-ring.ts";
 
 const of = (environment: NodeJS.ProcessEnv, url = "http://127.0.0.1:8082") =>
-  workerEnvironment(loadConfig(environment), url, "/srv/one");
+  workerEnvironment(loadConfig(environment), { url, socket: undefined }, "/srv/one");
+
+const HERE = { url: "http://127.0.0.1:8082", socket: undefined };
 
 const NAME = /^(local-[0-9a-f]{8}|.+-\d+)$/;
 
@@ -20,7 +22,7 @@ function unnamed({ FLOW_WORKER_NAME: name, ...environment }: NodeJS.ProcessEnv):
 
 test("beside a database of its own the worker has the name of the folder, also after a crash", () => {
   const name = (folder: string, environment: NodeJS.ProcessEnv = {}) =>
-    workerEnvironment(loadConfig(environment), "http://127.0.0.1:8082", folder)["FLOW_WORKER_NAME"];
+    workerEnvironment(loadConfig(environment), HERE, folder)["FLOW_WORKER_NAME"];
   assert.match(name("/srv/one") ?? "", /^local-[0-9a-f]{8}$/);
   assert.notEqual(name("/srv/one"), name("/srv/two"));
   const shared = { FLOW_DATABASE_URL: "postgres://db/flow" };
@@ -46,7 +48,7 @@ test("on one's own machine the code of tasks works in the folder that flow was s
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "flow-folder-")));
   t.after(() => rmSync(folder, { recursive: true }));
   const shared = (environment: NodeJS.ProcessEnv, url = "http://127.0.0.1:8082", at = folder) => {
-    const made = workerEnvironment(loadConfig(environment), url, at);
+    const made = workerEnvironment(loadConfig(environment), { url, socket: undefined }, at);
     return [made["FLOW_TASK_FOLDER"], made["FLOW_TASK_HIDDEN"]];
   };
   const home = join(folder, ".flow");
@@ -90,7 +92,7 @@ test("beside a server with another database the worker has its ordinary defaults
 test("a worker beside a server with an operator's token alone gets a token of its own, another one each time", () => {
   const tokenOf = () => {
     const config = withWorkerToken(loadConfig({ FLOW_SERVER_TOKEN: "operator" }));
-    const environment = workerEnvironment(config, "http://127.0.0.1:8082", ".");
+    const environment = workerEnvironment(config, HERE, ".");
     assert.equal(environment["FLOW_SERVER_TOKEN"], undefined);
     return environment["FLOW_WORKER_TOKEN"] ?? "";
   };
@@ -108,3 +110,10 @@ for (const [listens, called] of [
     assert.equal(of({}, listens)["FLOW_SERVER_URL"], called);
   });
 }
+
+test("a worker beside the server gets its socket, and not one that was set for another server", () => {
+  const config = loadConfig({ FLOW_SERVER_SOCKET: "/run/set.sock" });
+  const given = (socket: string | undefined) =>
+    workerEnvironment(config, { ...HERE, socket }, ".")["FLOW_SERVER_SOCKET"];
+  assert.deepEqual([given("/srv/one.sock"), given(undefined)], ["/srv/one.sock", undefined]);
+});

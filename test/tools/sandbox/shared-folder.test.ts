@@ -31,7 +31,7 @@ async function open(): Promise<Sandbox> {
     network: "open",
     readable: [],
     folder,
-    hidden: [home, keys, join(folder, "absent")],
+    hidden: [home, join(home, "within"), keys, join(folder, "absent")],
     limits: DEFAULT_LIMITS,
     guard: createEgressGuard({ allowPrivate: "all" }),
     python: TEST_PYTHON,
