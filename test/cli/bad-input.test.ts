@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { flow, folderWith, playbookText } from "../support/service/cli-process.ts";
+import { runFlow } from "./in-process.ts";
 
 const GOOD = playbookText("good", "  - step: start\n    tool: {kind: noop}\n");
 
@@ -108,7 +109,7 @@ for (const [what, args, said] of CASES) {
       "other.yaml": GOOD.replace("Playbook", "Deployment"),
     });
     await mkdir(join(folder, "folder"));
-    const { code, stdout, stderr } = await flow(folder, args, { HOME: folder });
+    const { code, stdout, stderr } = await runFlow(folder, args, { HOME: folder });
     assert.equal(code, 2, stderr);
     assert.match(stderr, said);
     assert.equal(stdout, "");
@@ -118,7 +119,7 @@ for (const [what, args, said] of CASES) {
 
 test("a setting that cannot be used is named", async (t) => {
   const folder = await folderWith(t, { "good.yaml": GOOD });
-  const { code, stderr } = await flow(folder, ["run", "good.yaml"], { FLOW_LOCAL_CAPACITY: "many" });
+  const { code, stderr } = await runFlow(folder, ["run", "good.yaml"], { FLOW_LOCAL_CAPACITY: "many" });
   assert.equal(code, 2);
   assert.match(stderr, /^flow: FLOW_LOCAL_CAPACITY must be/);
 });
@@ -130,7 +131,7 @@ test("what a document puts into names cannot reach the terminal as escape sequen
     '  - step: "a\\e]0;title\\a\\e[2Jb"\n    tool: {kind: noop}\n    next: {arcs: [{step: c}]}\n',
   );
   await writeFile(join(folder, "evil.yaml"), text);
-  const { stderr } = await flow(folder, ["run", "evil.yaml"]);
+  const { stderr } = await runFlow(folder, ["run", "evil.yaml"]);
   assert.match(stderr, /evil\.yaml:/);
   assert.doesNotMatch(stderr, /[\u001b\u0007]/);
 });

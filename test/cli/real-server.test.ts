@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
-import { flow, folderWith, playbookText, startFlow } from "../support/service/cli-process.ts";
+import { folderWith, playbookText, startFlow } from "../support/service/cli-process.ts";
 import { type Serving, startServe } from "../support/service/serve.ts";
+import { runFlow } from "./in-process.ts";
 
 /* The commands against the service itself, a worker process included: what the other tests script is as they say. */
 
@@ -47,7 +48,7 @@ async function startService(t: TestContext, folder: string): Promise<Serving> {
 test("logs of a parent have its children's lines, each behind its path, and say so where nothing was written", async (t) => {
   const folder = await folderWith(t, { "told.yaml": TOLD, "teller.yaml": TELLER, "child.yaml": CHILD });
   const { url } = await startService(t, folder);
-  const run = (...args: string[]) => flow(folder, args, { FLOW_SERVER_URL: url });
+  const run = (...args: string[]) => runFlow(folder, args, { FLOW_SERVER_URL: url });
   await run("register", "teller.yaml");
   const ran = await run("run", "told.yaml", "--quiet");
   assert.equal(ran.code, 0, ran.stderr);
@@ -70,7 +71,7 @@ test("run, status, events, executions, workers and cancel agree with the service
   const folder = await folderWith(t, { "child.yaml": CHILD, "work.yaml": WORK, "sleep.yaml": SLEEP });
   const { url } = await startService(t, folder);
   const environment = { FLOW_SERVER_URL: url };
-  const run = (...args: string[]) => flow(folder, args, environment);
+  const run = (...args: string[]) => runFlow(folder, args, environment);
   await run("register", "child.yaml");
 
   const there = await run("run", "work.yaml", "--json", "--record", "events.jsonl");

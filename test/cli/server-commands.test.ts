@@ -5,7 +5,8 @@ import { after, type TestContext, test } from "node:test";
 import { listen } from "../../src/roles/http/listen.ts";
 import { closedPort, startHttpServer } from "../support/servers/http-server.ts";
 import { openApi, playbook } from "../support/service/api.ts";
-import { flow, folderWith } from "../support/service/cli-process.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { runFlow } from "./in-process.ts";
 
 const api = await openApi();
 const server = await listen(
@@ -19,7 +20,7 @@ const BAD = "apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: bad }\nworkf
 async function setup(t: TestContext, files: Record<string, string>, url = server.url) {
   const folder = await folderWith(t, files);
   const environment = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings"), FLOW_SERVER_URL: url };
-  return { folder, run: (...args: string[]) => flow(folder, args, environment) };
+  return { folder, run: (...args: string[]) => runFlow(folder, args, environment) };
 }
 
 test("a refused document's problems are listed with places and exit code 2, and the others are registered", async (t) => {

@@ -15,7 +15,8 @@ import { endOf, TWO_STEPS, workWith } from "../support/service/api-work.ts";
 const api = await openApi();
 const work = workWith(api);
 const seed = Number(process.env["FLOW_SEED"] ?? randomInt(2 ** 31));
-const RUNS = 150;
+/** Each run of the suite has a seed of its own: what a rare body breaks is found by a later one. */
+const RUNS = 50;
 
 before(() => work.register("fuzz", TWO_STEPS));
 
@@ -153,7 +154,7 @@ test(`no path or query of what is read gives a 500 (seed ${seed})`, async () => 
   );
   await fc.assert(
     fc.asyncProperty(address, (path) => answers(path, {}, seen)),
-    { seed, numRuns: 400, endOnFailure: true },
+    { seed, numRuns: 150, endOnFailure: true },
   );
 });
 
@@ -179,7 +180,7 @@ test(`no query or body of a result gives a 500 (seed ${seed})`, async () => {
       await answers(`/api/results?${query}`, { method: "PUT", body }, seen);
     },
   );
-  await fc.assert(property, { seed, numRuns: 200, endOnFailure: true });
+  await fc.assert(property, { seed, numRuns: 80, endOnFailure: true });
   assert.ok(seen.taken >= 1 && seen.refused >= 5, `seed ${seed}: ${JSON.stringify(seen)}`);
 });
 

@@ -4,9 +4,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import postgres from "postgres";
+import { runFlow } from "../cli/in-process.ts";
 import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
-import { flow, folderWith } from "../support/service/cli-process.ts";
+import { folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
 
 /*
@@ -15,12 +16,12 @@ import { startServe } from "../support/service/serve.ts";
  */
 
 const HEAD = "apiVersion: flow/v2\nkind: Playbook\n";
-const KEYCHAIN = "keychain: [{ name: mine, kind: credential, credential: vault }]\n";
+const keychain = (credential: string) => `keychain: [{ name: mine, kind: credential, credential: ${credential} }]\n`;
 
 /** The secret stands in the document, as authors compare with it: what runs and is told must not have it. */
-function parentPlaybook(secret: string): string {
-  return `${HEAD}metadata: { name: deciding, path: deciding }
-${KEYCHAIN}workflow:
+function parentPlaybook(name: string, secret: string): string {
+  return `${HEAD}metadata: { name: ${name}, path: ${name} }
+${keychain(name)}workflow:
   - step: login
     tool:
       kind: python
@@ -59,15 +60,15 @@ ${KEYCHAIN}workflow:
         - { step: child, when: "{{ each.results[0].name == '${secret}' and result.stats.success == 2 }}" }
         - { step: wrong }
   - step: child
-    tool: { kind: playbook, path: deciding_child, args: { token: "{{ login.word }}" } }
+    tool: { kind: playbook, path: ${name}_child, args: { token: "{{ login.word }}" } }
     next: { arcs: [{ step: end, when: "{{ child.token == 'pre${secret}_post' and child.ok == true }}" }, { step: wrong }] }
   - { step: wrong, tool: { kind: python, code: "raise Exception('the wrong branch')" } }
   - { step: end, tool: { kind: noop, result: { size: "{{ size }}", word: "{{ word }}", child: "{{ child.size }}" } } }
 `;
 }
 
-function childPlaybook(secret: string): string {
-  return `${HEAD}metadata: { name: deciding_child, path: deciding_child }
+function childPlaybook(name: string, secret: string): string {
+  return `${HEAD}metadata: { name: ${name}_child, path: ${name}_child }
 workload: { token: null, size: "{{ workload.token | length }}", ok: "{{ token == 'pre${secret}_post' }}", url: "https://h/?t={{ workload.token | urlencode }}" }
 workflow:
   - { step: end, when: "{{ workload.token | length == size }}", tool: { kind: noop, result: { token: "{{ workload.token }}", size: "{{ size }}", ok: "{{ ok }}", url: "{{ url }}" } } }
@@ -75,9 +76,9 @@ workflow:
 }
 
 /** Errors of what the engine evaluates quote values: of a secret nothing, also where the quote is cut off. */
-function failingPlaybook(loop: string): string {
-  return `${HEAD}metadata: { name: quoting, path: quoting }
-${KEYCHAIN}workflow:
+function failingPlaybook(name: string, loop: string): string {
+  return `${HEAD}metadata: { name: ${name}, path: ${name} }
+${keychain("quoted")}workflow:
   - step: login
     tool: { kind: python, input: { all: "{{ keychain.mine }}" }, code: "result = all" }
     next: { arcs: [{ step: each }] }
@@ -88,19 +89,23 @@ ${KEYCHAIN}workflow:
 }
 
 interface Runtimes {
-  folder: string;
   /** Everything that the database holds but the documents. */
   stored(): Promise<string>;
   /** Runs a playbook; what the command line and the API tell of it. */
   run(path: string, runtime: "local" | "server"): Promise<{ code: number | null; told: string }>;
 }
 
-async function setUp(t: TestContext, credential: Record<string, unknown>, documents: Record<string, string>) {
+/** A server with these credentials, and a folder with these documents, for both runtimes. */
+async function setUp(
+  t: TestContext,
+  credentials: Readonly<Record<string, Record<string, unknown>>>,
+  documents: Readonly<Record<string, string>>,
+): Promise<Runtimes> {
   const database = await createServedDatabase();
   const files = Object.fromEntries(Object.entries(documents).map(([name, text]) => [`${name}.yaml`, text]));
   const folder = await folderWith(t, files);
-  const vault = { type: "custom", data: credential };
-  await writeFile(join(folder, "credentials.json"), JSON.stringify({ vault }));
+  const vaults = Object.entries(credentials).map(([name, data]) => [name, { type: "custom", data }] as const);
+  await writeFile(join(folder, "credentials.json"), JSON.stringify(Object.fromEntries(vaults)));
   const settings = { ...ownDatabase(database.url), FLOW_WORKER_TOOLS: "all", FLOW_LOG_LEVEL: "debug" };
   const { url, process, ended } = await startServe(t, folder, settings, ["--role", "all"]);
   const post = async (path: string, body: object) => {
@@ -108,11 +113,11 @@ async function setUp(t: TestContext, credential: Record<string, unknown>, docume
     const response = await fetch(`${url}${path}`, init);
     assert.ok(response.ok, await response.text());
   };
-  await post("/api/credentials", { name: "vault", ...vault, meta: { playbooks: ["**"] } });
+  for (const [name, vault] of vaults) await post("/api/credentials", { name, ...vault, meta: { playbooks: ["**"] } });
   for (const content of Object.values(documents)) await post("/api/catalog/register", { content });
   const get = async (path: string) => await (await fetch(`${url}${path}`)).text();
-  const runtimes: Runtimes = {
-    folder,
+  const seen = new Set<string>();
+  return {
     async stored() {
       const texts = await databaseText(database.url);
       process.kill("SIGTERM");
@@ -124,21 +129,20 @@ async function setUp(t: TestContext, credential: Record<string, unknown>, docume
         runtime === "local" ? [`${path}.yaml`, "--credentials", "credentials.json"] : [path, "--runtime", "server"];
       const environment = { HOME: folder, FLOW_SERVER_URL: url };
       const args = ["run", ...where, "--json", "--verbose", "--record", `${path}-${runtime}.jsonl`];
-      const { code, stdout, stderr } = await flow(folder, args, environment);
+      const { code, stdout, stderr } = await runFlow(folder, args, environment);
       let told = stdout + stderr + (await readFile(join(folder, `${path}-${runtime}.jsonl`), "utf8"));
-      if (runtime === "server") {
-        const { executions } = JSON.parse(await get("/api/executions")) as { executions: { execution_id: string }[] };
-        for (const { execution_id: id } of executions) {
-          for (const part of ["", "/events?limit=500", "/result", "/result?sealed=true", "/stream"]) {
-            told += await get(`/api/executions/${id}${part}`);
-          }
-          told += (await flow(folder, ["logs", id], environment)).stdout;
+      if (runtime === "local") return { code, told };
+      const { executions } = JSON.parse(await get("/api/executions")) as { executions: { execution_id: string }[] };
+      for (const { execution_id: id } of executions.filter((execution) => !seen.has(execution.execution_id))) {
+        seen.add(id);
+        for (const part of ["", "/events?limit=500", "/result", "/result?sealed=true", "/stream"]) {
+          told += await get(`/api/executions/${id}${part}`);
         }
+        told += (await runFlow(folder, ["logs", id], environment)).stdout;
       }
       return { code, told };
     },
   };
-  return runtimes;
 }
 
 /** Every row of every table but those of the documents, as text. */
@@ -159,37 +163,47 @@ async function databaseText(url: string): Promise<string> {
   }
 }
 
-for (const length of [7, 8, 9]) {
-  test(`a secret of ${length} characters is compared, measured and passed on as it is, on both runtimes`, async (t) => {
+test("secrets of 7, 8 and 9 characters are compared, measured and passed on as they are, on both runtimes", async (t) => {
+  const cases = [7, 8, 9].map((length) => {
     const secret = `q${randomBytes(8).toString("hex")}`.slice(0, length);
-    const documents = { deciding: parentPlaybook(secret), deciding_child: childPlaybook(secret) };
-    const { run, stored } = await setUp(t, { token: secret }, documents);
-    for (const runtime of ["local", "server"] as const) {
-      const { code, told } = await run("deciding", runtime);
-      assert.equal(code, 0, `${runtime}: ${told}`);
-      assert.match(told, new RegExp(`"size": ?${length}\\b`), runtime);
-      assert.match(told, new RegExp(`"child": ?${length + 8}\\b`), runtime);
-      // What is short stands in values as it is.
-      assert.equal(told.includes(secret), length < 8, `${runtime} tells it`);
-      if (length >= 8) assert.match(told, /"word": ?"pre\[secret\]_post"/, runtime);
-    }
-    assert.equal((await stored()).includes(secret), length < 8, "the database or a log has it");
+    return { name: `deciding_${length}`, length, secret };
   });
-}
+  const documents = Object.fromEntries(
+    cases.flatMap(({ name, secret }) => [
+      [name, parentPlaybook(name, secret)],
+      [`${name}_child`, childPlaybook(name, secret)],
+    ]),
+  );
+  const credentials = Object.fromEntries(cases.map(({ name, secret }) => [name, { token: secret }]));
+  const { run, stored } = await setUp(t, credentials, documents);
+  for (const { name, length, secret } of cases) {
+    for (const runtime of ["local", "server"] as const) {
+      const { code, told } = await run(name, runtime);
+      const what = `${length} characters, ${runtime}`;
+      assert.equal(code, 0, `${what}: ${told}`);
+      assert.match(told, new RegExp(`"size": ?${length}\\b`), what);
+      assert.match(told, new RegExp(`"child": ?${length + 8}\\b`), what);
+      // What is short stands in values as it is.
+      assert.equal(told.includes(secret), length < 8, `${what}: it is told`);
+      if (length >= 8) assert.match(told, /"word": ?"pre\[secret\]_post"/, what);
+    }
+  }
+  const texts = await stored();
+  for (const { length, secret } of cases) {
+    assert.equal(texts.includes(secret), length < 8, `${length} characters: the database or a log has it`);
+  }
+});
 
 test("an evaluation error quotes no secret, whole or cut off, and does not reveal a secret number", async (t) => {
   const long = randomBytes(90).toString("hex");
   const pin = 40_000_000 + randomBytes(3).readUIntBE(0, 3);
   const documents = {
-    long: failingPlaybook(`{ in: [1], spec: { mode: parallel, max_in_flight: "{{ login.long }}" } }`),
-    whole: failingPlaybook(`{ in: [1], spec: { mode: parallel, max_in_flight: "no {{ login.token }}" } }`),
-    count: failingPlaybook(`{ in: "{{ login.pin }}" }`),
+    long: failingPlaybook("long", `{ in: [1], spec: { mode: parallel, max_in_flight: "{{ login.long }}" } }`),
+    whole: failingPlaybook("whole", `{ in: [1], spec: { mode: parallel, max_in_flight: "no {{ login.token }}" } }`),
+    count: failingPlaybook("count", `{ in: "{{ login.pin }}" }`),
   };
-  const named = Object.fromEntries(
-    Object.entries(documents).map(([name, text]) => [name, text.replaceAll("quoting", name)]),
-  );
   const token = randomBytes(6).toString("hex");
-  const { run, stored } = await setUp(t, { long, token, pin }, named);
+  const { run, stored } = await setUp(t, { quoted: { long, token, pin } }, documents);
   const found = (text: string) => [long.slice(0, 8), token, String(pin)].filter((part) => text.includes(part));
   for (const runtime of ["local", "server"] as const) {
     for (const [name, why] of [

@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import postgres from "postgres";
+import { runFlow } from "../cli/in-process.ts";
 import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { startOtlpReceiver } from "../support/servers/otlp-receiver.ts";
@@ -22,8 +23,10 @@ import { CANARY_NAMES, documentsFor } from "./playbooks.ts";
 interface Stand {
   server: Serving;
   folder: string;
-  /** Runs the command line against the server. */
+  /** Runs the command line against the server, in this process. */
   cli(...args: string[]): Promise<string>;
+  /** Runs `flow run` in a process of its own, whose every output is seen. */
+  flowRun(...args: string[]): Promise<string>;
   get(path: string): Promise<string>;
 }
 
@@ -42,8 +45,13 @@ async function setUp(t: TestContext) {
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
   };
   const server = await startServe(t, folder, settings, ["--role", "all"]);
+  const environment = { HOME: folder, FLOW_SERVER_URL: server.url };
   const cli = async (...args: string[]) => {
-    const { stdout, stderr } = await flow(folder, args, { HOME: folder, FLOW_SERVER_URL: server.url });
+    const { stdout, stderr } = await runFlow(folder, args, environment);
+    return stdout + stderr;
+  };
+  const flowRun = async (...args: string[]) => {
+    const { stdout, stderr } = await flow(folder, ["run", ...args], environment);
     return stdout + stderr;
   };
   const get = async (path: string) => await (await fetch(`${server.url}${path}`)).text();
@@ -54,7 +62,7 @@ async function setUp(t: TestContext) {
   for (const [name, credential] of Object.entries(credentialsWith(canaries, database, echo.origin))) {
     await post(server, "/api/credentials", { name, ...credential, meta: { playbooks: ["**"] } });
   }
-  return { canaries, echo, receiver, database, stand: { server, folder, cli, get } };
+  return { canaries, echo, receiver, database, stand: { server, folder, cli, flowRun, get } };
 }
 
 async function post(server: Serving, path: string, body: object) {
@@ -133,7 +141,7 @@ function referencesIn(text: string): string[] {
 
 test("secrets pass through everything, arrive, and stand nowhere", async (t) => {
   const { canaries, echo, receiver, database, stand } = await setUp(t);
-  const { server, folder, cli, get } = stand;
+  const { server, folder, cli, flowRun, get } = stand;
   const good = await run(server, "parent");
   assert.equal(good.status, "COMPLETED", JSON.stringify(good.error));
   assertArrived(echo, canaries);
@@ -146,8 +154,8 @@ test("secrets pass through everything, arrive, and stand nowhere", async (t) => 
     stand,
     executions.map(({ execution_id }) => execution_id),
   );
-  texts["flow run"] = await cli("run", "parent", "--runtime", "server", "--json", "--record", "events.jsonl");
-  texts["flow run, failing"] = await cli("run", "failing", "--runtime", "server", "--verbose");
+  texts["flow run"] = await flowRun("parent", "--runtime", "server", "--json", "--record", "events.jsonl");
+  texts["flow run, failing"] = await flowRun("failing", "--runtime", "server", "--verbose");
   for (const [where, text] of Object.entries(texts)) {
     if (!where.endsWith("for workers")) assert.doesNotMatch(text, /\[sealed:/, where);
   }

@@ -7,12 +7,13 @@ import { promisify } from "node:util";
 import { optionsOf } from "../../../src/cli/command-line/command.ts";
 import { entryHelp } from "../../../src/cli/command-line/help.ts";
 import { COMMANDS } from "../../../src/cli/commands.ts";
-import { flow, folderWith, MAIN } from "../../support/service/cli-process.ts";
+import { folderWith, MAIN } from "../../support/service/cli-process.ts";
+import { runFlow } from "../in-process.ts";
 
 const exec = promisify(execFile);
 
 test("--help lists every command, with examples and where the documentation is", async (t) => {
-  const { code, stdout, stderr } = await flow(await folderWith(t, {}), ["--help"]);
+  const { code, stdout, stderr } = await runFlow(await folderWith(t, {}), ["--help"]);
   assert.equal(code, 0);
   assert.equal(stderr, "");
   for (const { name, summary } of COMMANDS) assert.ok(stdout.includes(`  ${name} `) && stdout.includes(summary), name);
@@ -23,27 +24,27 @@ test("--help lists every command, with examples and where the documentation is",
 
 test("help of a command is the same by 'flow help <command>', --help and -h, and names every option", async (t) => {
   const folder = await folderWith(t, {});
-  const byName = await flow(folder, ["help", "run"]);
+  const byName = await runFlow(folder, ["help", "run"]);
   const run = COMMANDS.filter((command) => command.name === "run");
   for (const { name } of run.flatMap(optionsOf)) assert.ok(byName.stdout.includes(`--${name}`), name);
   for (const line of byName.stdout.split("\n")) assert.ok(line.length <= 120, line);
-  assert.equal((await flow(folder, ["run", "--help"])).stdout, byName.stdout);
-  assert.equal((await flow(folder, ["run", "x.yaml", "-h"])).stdout, byName.stdout);
+  assert.equal((await runFlow(folder, ["run", "--help"])).stdout, byName.stdout);
+  assert.equal((await runFlow(folder, ["run", "x.yaml", "-h"])).stdout, byName.stdout);
 });
 
 test("a set of commands explains itself and each of its commands", async (t) => {
   const folder = await folderWith(t, {});
-  const set = await flow(folder, ["users", "--help"]);
+  const set = await runFlow(folder, ["users", "--help"]);
   assert.match(set.stdout, /^Usage: flow users \[command\] \[options\]$/m);
   assert.match(set.stdout, /^ {2}list +List users \(default\)$/m);
   assert.match(set.stdout, /^ {2}grant <user> <role>… +Give roles$/m);
-  const one = await flow(folder, ["users", "add", "--help"]);
+  const one = await runFlow(folder, ["users", "add", "--help"]);
   assert.match(one.stdout, /^Usage: flow users add <email> \[role\]… \[options\]$/m);
   assert.doesNotMatch(one.stdout, /--search/);
-  assert.equal((await flow(folder, ["help", "users", "add"])).stdout, one.stdout);
-  const nested = await flow(folder, ["help", "doctor", "repair", "run-playbook"]);
+  assert.equal((await runFlow(folder, ["help", "users", "add"])).stdout, one.stdout);
+  const nested = await runFlow(folder, ["help", "doctor", "repair", "run-playbook"]);
   assert.match(nested.stdout, /^Usage: flow doctor repair run-playbook <file> \[options\]$/m);
-  const unknown = await flow(folder, ["help", "users", "ad"]);
+  const unknown = await runFlow(folder, ["help", "users", "ad"]);
   assert.equal(unknown.code, 2);
   assert.match(unknown.stderr, /no command 'users ad'\. Did you mean 'flow users add'\?/);
 });
@@ -57,13 +58,13 @@ test("explanations wrap within their column on a narrow terminal", () => {
 });
 
 test("--version prints the version alone", async (t) => {
-  const { code, stdout } = await flow(await folderWith(t, {}), ["--version"]);
+  const { code, stdout } = await runFlow(await folderWith(t, {}), ["--version"]);
   assert.equal(code, 0);
   assert.match(stdout, /^\d+\.\d+\.\d+\S*\n$/);
 });
 
 test("schema prints the JSON Schema of playbooks from anywhere", async (t) => {
-  const { code, stdout } = await flow(await folderWith(t, {}), ["schema"]);
+  const { code, stdout } = await runFlow(await folderWith(t, {}), ["schema"]);
   assert.equal(code, 0);
   assert.equal((JSON.parse(stdout) as { title: string }).title, "Playbook");
 });
@@ -76,7 +77,7 @@ test("a reader that has seen enough is no error", async (t) => {
 });
 
 test("config prints each setting's value and its source", async (t) => {
-  const { stdout } = await flow(await folderWith(t, {}), ["config", "--json"], { FLOW_LOCAL_CAPACITY: "8" });
+  const { stdout } = await runFlow(await folderWith(t, {}), ["config", "--json"], { FLOW_LOCAL_CAPACITY: "8" });
   const { settings } = JSON.parse(stdout) as { settings: { name: string; value: string; source: string }[] };
   const capacity = settings.find((setting) => setting.name === "FLOW_LOCAL_CAPACITY");
   assert.equal(capacity?.value, "8");
@@ -86,7 +87,7 @@ test("config prints each setting's value and its source", async (t) => {
 
 test("the bash completion is valid and offers commands, options, choices and files", async (t) => {
   const folder = await folderWith(t, { "demo.yaml": "" });
-  const { stdout } = await flow(folder, ["completion", "bash"]);
+  const { stdout } = await runFlow(folder, ["completion", "bash"]);
   await writeFile(join(folder, "flow.bash"), stdout);
   await exec("bash", ["-n", join(folder, "flow.bash")]);
   const offered = async (...words: string[]) => {
@@ -108,7 +109,7 @@ test("the bash completion is valid and offers commands, options, choices and fil
 for (const shell of ["zsh", "fish"]) {
   test(`the ${shell} completion names every command and option, and is valid where ${shell} is installed`, async (t) => {
     const folder = await folderWith(t, {});
-    const { code, stdout } = await flow(folder, ["completion", shell]);
+    const { code, stdout } = await runFlow(folder, ["completion", shell]);
     assert.equal(code, 0);
     for (const command of COMMANDS) {
       assert.ok(stdout.includes(command.name));

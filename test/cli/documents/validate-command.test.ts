@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { flow, folderWith, playbookText } from "../../support/service/cli-process.ts";
+import { folderWith, playbookText } from "../../support/service/cli-process.ts";
+import { runFlow } from "../in-process.ts";
 
 const GOOD = playbookText("good", "  - step: start\n    tool: {kind: noop}\n");
 const WARNED = playbookText("warned", "  - step: start\n    tool: {kind: noop}\n", "strange: 1\n");
@@ -10,13 +11,13 @@ const BAD = playbookText("bad", "  - step: start\n    tool: {kind: noop}\n    ne
 
 test("a valid document gives exit code 0 and no output but the verdict", async (t) => {
   const folder = await folderWith(t, { "good.yaml": GOOD });
-  const { code, stdout, stderr } = await flow(folder, ["validate", "good.yaml"]);
+  const { code, stdout, stderr } = await runFlow(folder, ["validate", "good.yaml"]);
   assert.deepEqual([code, stdout, stderr], [0, "", "good.yaml: valid\n"]);
 });
 
 test("problems are lines of file, line, column, code, message and hint, with exit code 2", async (t) => {
   const folder = await folderWith(t, { "bad.yaml": BAD, "good.yaml": GOOD });
-  const { code, stdout, stderr } = await flow(folder, ["validate", "bad.yaml", "good.yaml"]);
+  const { code, stdout, stderr } = await runFlow(folder, ["validate", "bad.yaml", "good.yaml"]);
   assert.equal(code, 2);
   assert.match(stdout, /^bad\.yaml:7:\d+ {2}unknown-step {2}.*`strat`.* {2}\(did you mean `start`\?\)$/m);
   assert.match(stderr, /^2 documents: 1 error/);
@@ -24,17 +25,17 @@ test("problems are lines of file, line, column, code, message and hint, with exi
 
 test("--strict makes errors of warnings", async (t) => {
   const folder = await folderWith(t, { "warned.yaml": WARNED });
-  const lenient = await flow(folder, ["validate", "warned.yaml"]);
+  const lenient = await runFlow(folder, ["validate", "warned.yaml"]);
   assert.equal(lenient.code, 0);
   assert.match(lenient.stdout, /^warned\.yaml:4:1 {2}unknown-key {2}warning: /);
-  const strict = await flow(folder, ["validate", "warned.yaml", "--strict"]);
+  const strict = await runFlow(folder, ["validate", "warned.yaml", "--strict"]);
   assert.equal(strict.code, 2);
   assert.match(strict.stderr, /warned\.yaml: 1 error/);
 });
 
 test("--json gives one object over all files, each problem with its file", async (t) => {
   const folder = await folderWith(t, { "bad.yaml": BAD, "warned.yaml": WARNED });
-  const { code, stdout } = await flow(folder, ["validate", "bad.yaml", "warned.yaml", "--json"]);
+  const { code, stdout } = await runFlow(folder, ["validate", "bad.yaml", "warned.yaml", "--json"]);
   assert.equal(code, 2);
   const report = JSON.parse(stdout) as {
     valid: boolean;
@@ -58,7 +59,7 @@ test("a folder stands for the playbooks below it, without tests and other YAML",
   });
   await mkdir(join(folder, "deeper"));
   await writeFile(join(folder, "deeper", "warned.yml"), WARNED);
-  const { code, stdout, stderr } = await flow(folder, ["validate", "."]);
+  const { code, stdout, stderr } = await runFlow(folder, ["validate", "."]);
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^deeper\/warned\.yml:4:1 /);
   assert.match(stderr, /^2 documents: valid, 1 warning$/m);

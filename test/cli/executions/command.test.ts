@@ -6,7 +6,8 @@ import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { sinceTime } from "../../../src/cli/command-line/list-options.ts";
 import { closedPort, startHttpServer } from "../../support/servers/http-server.ts";
-import { flow, folderWith, MAIN, playbookText, startFlow } from "../../support/service/cli-process.ts";
+import { folderWith, MAIN, playbookText, startFlow } from "../../support/service/cli-process.ts";
+import { runFlow } from "../in-process.ts";
 import { startPlayingServer } from "../playing-server.ts";
 
 const exec = promisify(execFile);
@@ -25,7 +26,7 @@ async function setup(t: TestContext) {
   const folder = await folderWith(t, { "good.yaml": GOOD, "bad.yaml": BAD });
   await writeFile(join(folder, "waiting.yaml"), waiting(folder));
   const environment = { FLOW_SERVER_URL: server.origin };
-  const run = (...args: string[]) => flow(folder, args, environment);
+  const run = (...args: string[]) => runFlow(folder, args, environment);
   const start = (...args: string[]) => {
     const started = startFlow(folder, args, environment);
     // One that waits for what never comes must not keep the test waiting.
@@ -84,7 +85,7 @@ test("executions are listed beyond one page, up to the limit", async (t) => {
   t.after(() => server.close());
   const folder = await folderWith(t, {});
   const count = async (...args: string[]) => {
-    const { stdout } = await flow(folder, ["executions", "--json", ...args], { FLOW_SERVER_URL: server.origin });
+    const { stdout } = await runFlow(folder, ["executions", "--json", ...args], { FLOW_SERVER_URL: server.origin });
     return (JSON.parse(stdout) as { executions: unknown[] }).executions.length;
   };
   assert.deepEqual([await count(), await count("--limit", "600"), await count("--limit=1100")], [20, 600, 1_100]);
@@ -138,7 +139,7 @@ test("status shows why work waits, what it needs, and when the next attempt begi
     response.end(JSON.stringify(request.url.startsWith("/api/worker/pools") ? workers : execution));
   });
   t.after(() => server.close());
-  const { stdout } = await flow(await folderWith(t, {}), ["status", "7"], { FLOW_SERVER_URL: server.origin });
+  const { stdout } = await runFlow(await folderWith(t, {}), ["status", "7"], { FLOW_SERVER_URL: server.origin });
   assert.match(stdout, /^ {2}train {2}waits: no worker that is ready has the label gpu=true {2}command 9$/m);
   assert.match(stdout, /^ {2}load {2}waits: no worker that is ready runs shell {2}command 10$/m);
   assert.match(stdout, /^ {2}soon {2}waits: a worker is about to take it {2}command 11$/m);
@@ -157,7 +158,7 @@ test("status shows work that waits for a worker, and work of lost workers", asyn
   });
   t.after(() => server.close());
   const folder = await folderWith(t, {});
-  const status = () => flow(folder, ["status", "7"], { FLOW_SERVER_URL: server.origin });
+  const status = () => runFlow(folder, ["status", "7"], { FLOW_SERVER_URL: server.origin });
   const waits = (await status()).stdout;
   assert.match(
     waits,
@@ -255,7 +256,7 @@ test("a server that cannot be reached is no reason to wait, for a log that is fo
   const environment = { FLOW_SERVER_URL: `http://127.0.0.1:${await closedPort()}` };
   const commands = [["executions"], ["workers"], ["status", "7", "--watch"], ["events", "7", "-f"], ["cancel", "7"]];
   for (const args of commands) {
-    const { code, stderr } = await flow(folder, args, environment);
+    const { code, stderr } = await runFlow(folder, args, environment);
     assert.equal(code, 1);
     assert.match(
       stderr,
@@ -284,7 +285,7 @@ test("workers lists the workers safely, and explains an empty list", async (t) =
   });
   t.after(() => server.close());
   const folder = await folderWith(t, {});
-  const workers = (...args: string[]) => flow(folder, ["workers", ...args], { FLOW_SERVER_URL: server.origin });
+  const workers = (...args: string[]) => runFlow(folder, ["workers", ...args], { FLOW_SERVER_URL: server.origin });
   const table = await workers();
   assert.match(table.stdout, /\nw1 +stale +3\/64 +1m ago +zone=a +http,noop\n$/);
   assert.match((await workers("--wide")).stdout, /\nw1 +stale +64 +3 +1m 05s ago +http,noop +zone=a +unknown\n$/);

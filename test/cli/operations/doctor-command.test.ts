@@ -7,7 +7,8 @@ import { stripVTControlCharacters } from "node:util";
 import { runCli } from "../../../src/cli/main.ts";
 import type { Outcome } from "../../../src/schema/api/doctor.ts";
 import { closedPort, startHttpServer, type TestHttpServer } from "../../support/servers/http-server.ts";
-import { flow, folderWith, playbookText } from "../../support/service/cli-process.ts";
+import { folderWith, playbookText } from "../../support/service/cli-process.ts";
+import { runFlow } from "../in-process.ts";
 
 /* `flow doctor`, which is what `flow-doctor` runs, against a server that is played. */
 
@@ -305,7 +306,7 @@ test("the playbooks run through the command line as any other", async (t) => {
     `server_url=${server.origin}`,
     "--json",
   ];
-  const { code, stdout } = await flow(folder, args);
+  const { code, stdout } = await runFlow(folder, args);
   assert.equal(code, 0);
   assert.equal((JSON.parse(stdout) as { result: Outcome }).result.severity, "ok");
 });

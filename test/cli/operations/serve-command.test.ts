@@ -4,13 +4,14 @@ import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { promisify } from "node:util";
-import { createServedDatabase, createTestDatabase } from "../../support/database/postgres.ts";
+import { createServedDatabase } from "../../support/database/postgres.ts";
 import { ownDatabase } from "../../support/engine/key-ring.ts";
 import { playbook } from "../../support/service/api.ts";
-import { flow, folderWith, startFlow } from "../../support/service/cli-process.ts";
-import { startServe } from "../../support/service/serve.ts";
+import { folderWith, startFlow } from "../../support/service/cli-process.ts";
+import { type Serving, startServe } from "../../support/service/serve.ts";
+import { runFlow } from "../in-process.ts";
 
 const exec = promisify(execFile);
 
@@ -23,7 +24,7 @@ async function processesOf(folder: string): Promise<string[]> {
 test("with nothing set up: serve starts its own database, registers, lists, stops cleanly, and keeps what it had", async (t) => {
   const folder = await folderWith(t, { "hello.yaml": playbook("demo/hello"), "bad.yaml": "kind: Playbook\n" });
   const server = await startServe(t, folder);
-  const here = (args: string[]) => flow(folder, args, { HOME: folder, FLOW_SERVER_URL: server.url });
+  const here = (args: string[]) => runFlow(folder, args, { HOME: folder, FLOW_SERVER_URL: server.url });
 
   const registered = await here(["register", "hello.yaml"]);
   assert.deepEqual(
@@ -45,13 +46,22 @@ test("with nothing set up: serve starts its own database, registers, lists, stop
   assert.deepEqual(await processesOf(join(folder, ".flow")), [], "no process of the database is left");
 
   const again = await startServe(t, folder);
-  const kept = await flow(folder, ["catalog", "versions", "demo/hello", "--json", "--server", again.url], {
+  const kept = await runFlow(folder, ["catalog", "versions", "demo/hello", "--json", "--server", again.url], {
     HOME: folder,
   });
   assert.equal((JSON.parse(kept.stdout) as { versions: unknown[] }).versions.length, 1);
   again.process.kill("SIGINT");
   assert.equal((await again.ended).code, 0);
 });
+
+/** A server of the tests that leave it as it is. */
+const shared = await startShared();
+
+async function startShared(): Promise<Serving> {
+  const { url } = await createServedDatabase();
+  const file = { after: (close: () => unknown) => after(async () => void (await close())) };
+  return await startServe(file, await folderWith(file, {}), ownDatabase(url));
+}
 
 test("a request under way is answered before the server stops", async (t) => {
   const { url: databaseUrl } = await createServedDatabase();
@@ -78,24 +88,10 @@ test("a request under way is answered before the server stops", async (t) => {
   assert.equal((await server.ended).code, 0);
 });
 
-test("two servers on one database share its catalog, and both start at the same time", async (t) => {
-  const { url: databaseUrl } = await createTestDatabase();
-  const folder = await folderWith(t, { "one.yaml": playbook("shared/one") });
-  const environment = ownDatabase(databaseUrl);
-  const [first, second] = await Promise.all([startServe(t, folder, environment), startServe(t, folder, environment)]);
-  const { code } = await flow(folder, ["register", "one.yaml", "--server", first.url], { HOME: folder });
-  assert.equal(code, 0);
-  const listed = await flow(folder, ["catalog", "--server", second.url], { HOME: folder });
-  assert.match(listed.stdout, /shared\/one/);
-  assert.doesNotMatch(listed.stderr, /postgres:postgres/);
-});
-
 test("a port in use is reported with what to do, and nothing is left running", async (t) => {
   const folder = await folderWith(t, {});
-  const { url: databaseUrl } = await createServedDatabase();
-  const server = await startServe(t, folder, ownDatabase(databaseUrl));
-  const { port } = new URL(server.url);
-  const { code, stdout, stderr } = await flow(folder, ["serve", "--port", port], { HOME: folder });
+  const { port } = new URL(shared.url);
+  const { code, stdout, stderr } = await runFlow(folder, ["serve", "--port", port], { HOME: folder });
   assert.deepEqual([code, stdout], [2, ""]);
   assert.match(stderr, /^flow: Cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE.* --port$/m);
   assert.equal(stderr.trim().split("\n").length, 1, "that sentence alone");
@@ -115,7 +111,7 @@ for (const [what, environment, said] of [
 ] as const) {
   test(`a setting of any role that cannot be used ends serve with 2 before anything is made: ${what}`, async (t) => {
     const folder = await folderWith(t, {});
-    const end = await flow(folder, ["serve", "--port", "0"], { HOME: folder, ...environment });
+    const end = await runFlow(folder, ["serve", "--port", "0"], { HOME: folder, ...environment });
     assert.deepEqual([end.code, end.stdout], [2, ""], end.stderr);
     assert.match(end.stderr, said);
     assert.equal(end.stderr.trim().split("\n").length, 1, end.stderr);
@@ -135,7 +131,7 @@ test("the gateway's port is looked at before the server begins", async (t) => {
     FLOW_GATEWAY_PORT: String(port),
     FLOW_GATEWAY_INTERNAL_PORT: "0",
   };
-  const { code, stderr } = await flow(folder, ["serve", "--port", "0"], environment);
+  const { code, stderr } = await runFlow(folder, ["serve", "--port", "0"], environment);
   assert.equal(code, 2);
   assert.match(stderr, new RegExp(`^flow: Cannot listen on 127\\.0\\.0\\.1:${port}: .* FLOW_GATEWAY_PORT$`, "m"));
   assert.ok(!existsSync(join(folder, ".flow")));
@@ -179,7 +175,7 @@ for (const [what, environment, args, said] of [
 ] as const) {
   test(`serve refuses ${what} before it starts anything`, async (t) => {
     const folder = await folderWith(t, {});
-    const { code, stdout, stderr } = await flow(folder, ["serve", "--port", "0", ...args], {
+    const { code, stdout, stderr } = await runFlow(folder, ["serve", "--port", "0", ...args], {
       HOME: folder,
       ...environment,
     });
@@ -199,20 +195,20 @@ test("beyond loopback a server with a token listens, and answers only with it", 
   const { url } = await startServe(t, folder, environment, ["--host", "0.0.0.0"]);
   const server = url.replace("0.0.0.0", "127.0.0.1");
   const settings = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings") };
-  const refused = await flow(folder, ["register", "one.yaml", "--server", server], settings);
+  const refused = await runFlow(folder, ["register", "one.yaml", "--server", server], settings);
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /refused the call: The call has no token.*FLOW_SERVER_TOKEN/);
-  const wrong = await flow(folder, ["catalog", "--server", server], { ...settings, FLOW_SERVER_TOKEN: "canary" });
+  const wrong = await runFlow(folder, ["catalog", "--server", server], { ...settings, FLOW_SERVER_TOKEN: "canary" });
   assert.match(wrong.stderr, /not one that this server knows/);
   assert.doesNotMatch(wrong.stderr, /canary/);
   const allowed = { ...settings, FLOW_SERVER_TOKEN: OPERATOR };
-  assert.equal((await flow(folder, ["register", "one.yaml", "--server", server], allowed)).code, 0);
+  assert.equal((await runFlow(folder, ["register", "one.yaml", "--server", server], allowed)).code, 0);
   // A context brings its token to its own address and to no other.
-  await flow(folder, ["context", "add", "prod", "--server", server, "--token-file", "token"], settings);
-  assert.match((await flow(folder, ["catalog"], settings)).stdout, /guarded\/one/);
-  assert.match((await flow(folder, ["catalog", "--server", `${server}/`], settings)).stdout, /guarded\/one/);
+  await runFlow(folder, ["context", "add", "prod", "--server", server, "--token-file", "token"], settings);
+  assert.match((await runFlow(folder, ["catalog"], settings)).stdout, /guarded\/one/);
+  assert.match((await runFlow(folder, ["catalog", "--server", `${server}/`], settings)).stdout, /guarded\/one/);
   const elsewhere = server.replace("127.0.0.1", "localhost");
-  assert.equal((await flow(folder, ["catalog", "--server", elsewhere], settings)).code, 1);
+  assert.equal((await runFlow(folder, ["catalog", "--server", elsewhere], settings)).code, 1);
 });
 
 test("FLOW_AUTH_DISABLED=true is warned about at every start", async (t) => {
@@ -233,10 +229,8 @@ test("a server stops when it is interrupted while it starts", async (t) => {
   assert.deepEqual(await processesOf(join(folder, ".flow")), []);
 });
 
-test("what is no HTTP request that could be answered is 400 in the shape of every error", async (t) => {
-  const { url: databaseUrl } = await createServedDatabase();
-  const folder = await folderWith(t, {});
-  const { url } = await startServe(t, folder, ownDatabase(databaseUrl));
+test("what is no HTTP request that could be answered is 400 in the shape of every error", async () => {
+  const { url } = shared;
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   socket.end("GET /api/health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n");
   let answer = "";

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { flow, folderWith, playbookText, startFlow } from "../../support/service/cli-process.ts";
+import { folderWith, playbookText, startFlow } from "../../support/service/cli-process.ts";
+import { runFlow } from "../in-process.ts";
 
 const THREE = playbookText(
   "three",
@@ -49,7 +50,7 @@ const FAILING = playbookText(
 
 test("--json prints exactly one object on standard output, with every field, and progress on standard error", async (t) => {
   const folder = await folderWith(t, { "three.yaml": THREE });
-  const { code, stdout, stderr } = await flow(folder, [
+  const { code, stdout, stderr } = await runFlow(folder, [
     ...["run", "three.yaml", "--json", "--workload", '{"who": "A", "db": {"port": 2}}'],
     ...["--set", "who=Ada", "--set", "db.port=5433"],
   ]);
@@ -82,7 +83,7 @@ test("--json prints exactly one object on standard output, with every field, and
 
 test("without --json the result stands on standard output and how it went on standard error", async (t) => {
   const folder = await folderWith(t, { "three.yaml": THREE });
-  const { code, stdout, stderr } = await flow(folder, ["run", "three", "--quiet"]);
+  const { code, stdout, stderr } = await runFlow(folder, ["run", "three", "--quiet"]);
   assert.equal(code, 0);
   assert.deepEqual(JSON.parse(stdout), { text: "Hello, nobody!", port: 1 });
   assert.match(stderr, /^✓ three COMPLETED in \d\S*\n$/);
@@ -90,13 +91,13 @@ test("without --json the result stands on standard output and how it went on sta
 
 test("a playbook is found by its metadata.path below the folder", async (t) => {
   const folder = await folderWith(t, { "some-file.yaml": THREE });
-  const { code, stderr } = await flow(folder, ["run", "three", "--quiet"]);
+  const { code, stderr } = await runFlow(folder, ["run", "three", "--quiet"]);
   assert.equal(code, 0, stderr);
 });
 
 test("--target runs no further than that step", async (t) => {
   const folder = await folderWith(t, { "three.yaml": THREE });
-  const { code, stdout } = await flow(folder, ["run", "three.yaml", "--target", "many", "--json"]);
+  const { code, stdout } = await runFlow(folder, ["run", "three.yaml", "--target", "many", "--json"]);
   assert.equal(code, 0);
   const { steps } = JSON.parse(stdout) as { steps: { name: string; status: string }[] };
   assert.deepEqual(
@@ -107,7 +108,7 @@ test("--target runs no further than that step", async (t) => {
 
 test("a failing run exits with 1 and names step, task, attempt, line and cause", async (t) => {
   const folder = await folderWith(t, { "failing.yaml": FAILING });
-  const { code, stdout, stderr } = await flow(folder, ["run", "failing.yaml", "--json"]);
+  const { code, stdout, stderr } = await runFlow(folder, ["run", "failing.yaml", "--json"]);
   assert.equal(code, 1);
   const outcome = JSON.parse(stdout) as {
     status: string;
@@ -131,7 +132,7 @@ test("a failing run exits with 1 and names step, task, attempt, line and cause",
 test("a failure of a sub-playbook is reported with its step and task", async (t) => {
   const caller = PARENT.replace("child", "failing");
   const folder = await folderWith(t, { "parent.yaml": caller, "failing.yaml": FAILING });
-  const { code, stdout, stderr } = await flow(folder, ["run", "parent.yaml", "--json"]);
+  const { code, stdout, stderr } = await runFlow(folder, ["run", "parent.yaml", "--json"]);
   assert.equal(code, 1);
   const { error } = JSON.parse(stdout) as { error: { details: { status: string } } };
   assert.deepEqual([error.details.status, "detail" in error], ["FAILED", false]);
@@ -141,7 +142,7 @@ test("a failure of a sub-playbook is reported with its step and task", async (t)
 
 test("--record writes every event of the run and its sub-playbooks as lines with growing numbers", async (t) => {
   const folder = await folderWith(t, { "parent.yaml": PARENT, "child.yaml": CHILD });
-  const { code, stdout, stderr } = await flow(folder, ["run", "parent.yaml", "--json", "--record", "events.jsonl"]);
+  const { code, stdout, stderr } = await runFlow(folder, ["run", "parent.yaml", "--json", "--record", "events.jsonl"]);
   assert.equal(code, 0, stderr);
   const { execution_id } = JSON.parse(stdout) as { execution_id: string };
   const records = await readRecords(join(folder, "events.jsonl"));
@@ -212,7 +213,7 @@ test("warnings of the document are printed, ten at most", async (t) => {
   const folder = await folderWith(t, {
     "warned.yaml": playbookText("warned", "  - step: a\n    tool: {kind: noop}\n", keys),
   });
-  const { code, stderr } = await flow(folder, ["run", "warned.yaml", "--quiet"]);
+  const { code, stderr } = await runFlow(folder, ["run", "warned.yaml", "--quiet"]);
   assert.equal(code, 0);
   assert.equal(stderr.match(/^warning: warned\.yaml:\d+:1 {2}unknown-key {2}/gm)?.length, 10);
   assert.match(stderr, /^and 2 more warnings; /m);
@@ -221,7 +222,7 @@ test("warnings of the document are printed, ten at most", async (t) => {
 test("a result beyond the inline limit is loaded for --json, and its step shows the reference", async (t) => {
   const text = playbookText("large", `  - step: make\n    tool: {kind: noop, result: {text: "{{ 'x' * 100000 }}"}}\n`);
   const folder = await folderWith(t, { "large.yaml": text });
-  const { code, stdout, stderr } = await flow(folder, ["run", "large.yaml", "--json"]);
+  const { code, stdout, stderr } = await runFlow(folder, ["run", "large.yaml", "--json"]);
   assert.equal(code, 0, stderr);
   const outcome = JSON.parse(stdout) as { result: { text: string }; steps: { result: { kind: string } }[] };
   assert.equal(outcome.result.text.length, 100_000);
@@ -232,10 +233,10 @@ test("credentials come from the file that is named", async (t) => {
   const text = playbookText("keyed", `  - step: a\n    tool: {kind: shell, cmd: "true", auth: demo}\n`);
   const credentials = JSON.stringify({ demo: { type: "bearer", data: { token: "secret-text" } } });
   const folder = await folderWith(t, { "keyed.yaml": text, "keys.json": credentials });
-  const found = await flow(folder, ["run", "keyed.yaml", "--credentials", "keys.json"]);
+  const found = await runFlow(folder, ["run", "keyed.yaml", "--credentials", "keys.json"]);
   assert.equal(found.code, 0, found.stderr);
   assert.doesNotMatch(found.stdout + found.stderr, /secret-text/);
-  const missing = await flow(folder, ["run", "keyed.yaml"]);
+  const missing = await runFlow(folder, ["run", "keyed.yaml"]);
   assert.equal(missing.code, 1, "without the file the task fails");
   assert.match(missing.stderr, /demo/);
 });
@@ -254,7 +255,7 @@ const ASYNC_PARENT = playbookText("parent", "  - step: call\n    tool: {kind: pl
 test("the failure of a sub-playbook that no step waited for is reported, with --quiet too", async (t) => {
   const child = playbookText("child", '  - step: work\n    tool: {kind: shell, cmd: "sleep 0.2; exit 3"}\n');
   const folder = await folderWith(t, { "parent.yaml": ASYNC_PARENT, "child.yaml": child });
-  const { code, stderr } = await flow(folder, ["run", "parent.yaml", "--quiet"]);
+  const { code, stderr } = await runFlow(folder, ["run", "parent.yaml", "--quiet"]);
   assert.equal(code, 0, "the run itself went well");
   assert.match(
     stderr,
@@ -277,7 +278,7 @@ test("Ctrl-C after the run, while a sub-playbook that no step waits for keeps ru
 test("an interpreter that is not there is a setting to correct, not a credential", async (t) => {
   const python = playbookText("python", '  - step: work\n    tool: {kind: python, code: "result = 1"}\n');
   const folder = await folderWith(t, { "python.yaml": python });
-  const { code, stderr } = await flow(folder, ["run", "python.yaml"], { FLOW_PYTHON: "/no/python" });
+  const { code, stderr } = await runFlow(folder, ["run", "python.yaml"], { FLOW_PYTHON: "/no/python" });
   assert.equal(code, 1);
   assert.match(stderr, /^ {2}next +correct the setting; `flow config`/m);
   assert.doesNotMatch(stderr, /credential/i);
@@ -286,14 +287,14 @@ test("an interpreter that is not there is a setting to correct, not a credential
 test("a missing credential is reported with the ways to give it", async (t) => {
   const call = playbookText("call", '  - step: work\n    tool: {kind: http, url: "http://127.0.0.1:1", auth: none}\n');
   const folder = await folderWith(t, { "call.yaml": call });
-  const { stderr } = await flow(folder, ["run", "call.yaml"]);
+  const { stderr } = await runFlow(folder, ["run", "call.yaml"]);
   assert.match(stderr, /^ {2}next +check the credential: --credentials FILE/m);
 });
 
 test("of sub-playbooks deep within each other the outer ones and the innermost are named", async (t) => {
   const endless = playbookText("endless", "  - step: again\n    tool: {kind: playbook, path: endless}\n");
   const folder = await folderWith(t, { "endless.yaml": endless });
-  const { code, stderr } = await flow(folder, ["run", "endless.yaml", "--quiet"]);
+  const { code, stderr } = await runFlow(folder, ["run", "endless.yaml", "--quiet"]);
   assert.equal(code, 1);
   assert.equal(stderr.match(/^ {2}within/gm)?.length, 6);
   assert.match(stderr, /^ {2}within +… \d+ more sub-playbooks$/m);

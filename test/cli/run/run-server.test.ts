@@ -3,7 +3,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { closedPort } from "../../support/servers/http-server.ts";
-import { flow, folderWith, playbookText, startFlow } from "../../support/service/cli-process.ts";
+import { folderWith, playbookText, startFlow } from "../../support/service/cli-process.ts";
+import { runFlow } from "../in-process.ts";
 import { startPlayingServer } from "../playing-server.ts";
 
 const HELLO = playbookText(
@@ -45,7 +46,7 @@ async function setup(t: TestContext, files: Record<string, string>) {
   const server = await startPlayingServer(t);
   const folder = await folderWith(t, files);
   const environment = { FLOW_SERVER_URL: server.origin, XDG_CONFIG_HOME: join(folder, "settings") };
-  const run = (...args: string[]) => flow(folder, ["run", ...args], environment);
+  const run = (...args: string[]) => runFlow(folder, ["run", ...args], environment);
   const start = (...args: string[]) => {
     const started = startFlow(folder, ["run", ...args], environment);
     // One that waits for what never comes must not keep the test waiting.
@@ -200,11 +201,11 @@ test("a result beyond the inline limit is loaded from the server for --json", as
 test("a server that is set and not there leaves files to this process, and says so", async (t) => {
   const folder = await folderWith(t, { "hello.yaml": HELLO });
   const environment = { FLOW_SERVER_URL: `http://127.0.0.1:${await closedPort()}` };
-  const { code, stdout, stderr } = await flow(folder, ["run", "hello.yaml", "--quiet"], environment);
+  const { code, stdout, stderr } = await runFlow(folder, ["run", "hello.yaml", "--quiet"], environment);
   assert.equal(code, 0, stderr);
   assert.deepEqual(JSON.parse(stdout), { text: "Hello, nobody!" });
   assert.match(stderr, /^warning: running in this process: Cannot reach the server at /m);
-  const asked = await flow(folder, ["run", "hello.yaml", "--runtime", "server"], environment);
+  const asked = await runFlow(folder, ["run", "hello.yaml", "--runtime", "server"], environment);
   assert.deepEqual([asked.code, asked.stdout], [1, ""]);
   assert.match(asked.stderr, /^flow: Cannot reach the server at .*\(FLOW_SERVER_URL\)/);
 });
@@ -212,11 +213,11 @@ test("a server that is set and not there leaves files to this process, and says 
 test("a context in use makes runs go to its server, until --runtime local", async (t) => {
   const { server, folder } = await setup(t, { "hello.yaml": HELLO });
   const settings = { XDG_CONFIG_HOME: join(folder, "settings") };
-  await flow(folder, ["context", "add", "prod", "--server", server.origin], settings);
-  const there = await flow(folder, ["run", "hello.yaml"], settings);
+  await runFlow(folder, ["context", "add", "prod", "--server", server.origin], settings);
+  const there = await runFlow(folder, ["run", "hello.yaml"], settings);
   assert.equal(there.code, 0, there.stderr);
   assert.ok(there.stderr.includes(`running at ${server.origin} (context 'prod'): hello version 1`), there.stderr);
-  const here = await flow(folder, ["run", "hello.yaml", "--runtime", "local"], settings);
+  const here = await runFlow(folder, ["run", "hello.yaml", "--runtime", "local"], settings);
   assert.equal(here.code, 0);
   assert.equal(server.logs.size, 1);
 });
@@ -236,7 +237,7 @@ test("a path unknown to the server is looked for here; a path unknown to both is
 
 test("without a server that is set nothing is asked of one", async (t) => {
   const { server, folder } = await setup(t, { "hello.yaml": HELLO });
-  const { code, stderr } = await flow(folder, ["run", "hello.yaml", "--quiet"]);
+  const { code, stderr } = await runFlow(folder, ["run", "hello.yaml", "--quiet"]);
   assert.equal(code, 0, stderr);
   assert.match(stderr, /^✓ hello COMPLETED in \d\S*\n$/);
   assert.equal(server.requests.length, 0);

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { listen } from "../../../src/roles/http/listen.ts";
 import { openApi } from "../../support/service/api.ts";
-import { flow, folderWith, MAIN } from "../../support/service/cli-process.ts";
+import { folderWith, MAIN } from "../../support/service/cli-process.ts";
+import { runFlow } from "../in-process.ts";
 
 const api = await openApi();
 const server = await listen(
@@ -18,7 +19,7 @@ const CANARY = "canary-cli-91";
 async function setup(t: TestContext, files: Record<string, string> = {}) {
   const folder = await folderWith(t, files);
   const environment = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings"), FLOW_SERVER_URL: server.url };
-  return { folder, environment, run: (...args: string[]) => flow(folder, ["credentials", ...args], environment) };
+  return { folder, environment, run: (...args: string[]) => runFlow(folder, ["credentials", ...args], environment) };
 }
 
 /** What the server has, decrypted. */
@@ -196,8 +197,8 @@ test("list filters, and delete deletes; what is unknown is exit code 2", async (
 test("secrets rotate says when nothing is left to do", async (t) => {
   const { folder, environment, run } = await setup(t);
   await run("set", "rotated", "--type", "custom", "a=b");
-  const { code, stdout } = await flow(folder, ["secrets", "rotate"], environment);
+  const { code, stdout } = await runFlow(folder, ["secrets", "rotate"], environment);
   assert.deepEqual([code, stdout], [0, "Nothing to do: every credential and keychain entry has the key 'k1'\n"]);
-  const json = await flow(folder, ["secrets", "rotate", "--json"], environment);
+  const json = await runFlow(folder, ["secrets", "rotate", "--json"], environment);
   assert.deepEqual(JSON.parse(json.stdout), { key_id: "k1", rotated: 0, left: 0, failed: [] });
 });

@@ -5,7 +5,8 @@ import { expiryWords } from "../../../src/cli/secrets/keychain.ts";
 import { listen } from "../../../src/roles/http/listen.ts";
 import { openApi } from "../../support/service/api.ts";
 import { ONE_STEP, workWith } from "../../support/service/api-work.ts";
-import { flow, folderWith } from "../../support/service/cli-process.ts";
+import { folderWith } from "../../support/service/cli-process.ts";
+import { runFlow } from "../in-process.ts";
 
 const api = await openApi();
 const work = workWith(api);
@@ -38,7 +39,7 @@ before(async () => {
 async function setup(t: TestContext) {
   const folder = await folderWith(t, {});
   const environment = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings"), FLOW_SERVER_URL: server.url };
-  return (...args: string[]) => flow(folder, args, environment);
+  return (...args: string[]) => runFlow(folder, args, environment);
 }
 
 test("keychain list shows each entry, whose it is and when it expires, and never what is in it", async (t) => {

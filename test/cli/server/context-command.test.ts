@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { flow, folderWith } from "../../support/service/cli-process.ts";
+import { folderWith } from "../../support/service/cli-process.ts";
+import { runFlow } from "../in-process.ts";
 
 async function setup(t: TestContext) {
   const folder = await folderWith(t, { "token.txt": "canary-token\n", "spaces.txt": "canary token\n" });
   const environment = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings") };
   const file = join(folder, "settings", "flow", "contexts.json");
-  return { file, run: (...args: string[]) => flow(folder, ["context", ...args], environment) };
+  return { file, run: (...args: string[]) => runFlow(folder, ["context", ...args], environment) };
 }
 
 test("the first context is in use at once, another when it is chosen, and none after it is removed", async (t) => {

@@ -187,8 +187,10 @@ test("whatever form a reference has, who may not view its execution is given not
         const address = `${base}?${query}`;
         const whole = await ask("operator", address, false, WHOLE);
         const about = whole.status === 200 ? PATHS.find((one) => whole.text.includes(payloadOf(one))) : undefined;
-        // Whole each time, and in one other way, in turn: all of them with each would be 25,000 calls.
-        for (const init of [WHOLE, OTHERWISE[(turn + at + 2 * place) % OTHERWISE.length] ?? WHOLE]) {
+        // Through the gateway, and at one of the other addresses in turn, whole; at the one that is left in one other way, in turn. All
+        // ways at all addresses would be 25,000 calls.
+        const isOther = !through && (turn + at + place) % 2 === 0;
+        for (const init of [isOther ? (OTHERWISE[(turn + at) % OTHERWISE.length] ?? WHOLE) : WHOLE]) {
           const operator = await ask("operator", address, false, init);
           for (const { who, user, views } of users) {
             const answer = await ask(user, address, through, init);
@@ -208,7 +210,7 @@ test("whatever form a reference has, who may not view its execution is given not
       }
     }
   }
-  assert.ok(given > 1_000, `${given} calls were answered with a result`);
+  assert.ok(given > 500, `${given} calls were answered with a result`);
 });
 
 test("a worker that reads in the name of a user is given what they may view, in whatever form it asks", async () => {

@@ -30,7 +30,7 @@ before(async () => {
 });
 after(() => listener.close());
 
-const LONG_BYTES = 20_000_000;
+const LONG_BYTES = 6_000_000;
 /** Every part of it is different. */
 const long = () => JSON.stringify(Array.from({ length: LONG_BYTES / 10 }, (_, at) => String(at).padStart(7, "0")));
 
@@ -106,7 +106,8 @@ test("an altered long payload is cut off before its end and reported, and no ran
   const { ref } = await stored(text);
   const file = await fileOf(ref);
   const bytes = await readFile(file);
-  bytes[10_000_000] = 0x39 === bytes[10_000_000] ? 0x38 : 0x39;
+  const middle = LONG_BYTES / 2;
+  bytes[middle] = 0x39 === bytes[middle] ? 0x38 : 0x39;
   await writeFile(file, bytes);
   await assert.rejects(
     read(ref).then((answer) => answer.arrayBuffer()),
