@@ -3,7 +3,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, assertUsableInEveryLook, startGui } from "../support/page/gui.ts";
+import { startGui } from "../support/page/gui.ts";
+import { accessibility, assertViewsUsable } from "../support/page/looks.ts";
 import { startHttpServer } from "../support/servers/http-server.ts";
 import { startMcpServer } from "../support/servers/mcp-server.ts";
 
@@ -79,15 +80,15 @@ async function listed(page: Page): Promise<void> {
 
 const AT_AGENT = "/agents?agent=examples%2Fmcp_agent";
 
-for (const [address, sign] of [
-  ["/agents", "Choose an agent"],
-  [AT_AGENT, "List tools"],
-  ["/agents?server=mcp%2Fexample", "Lifecycle"],
-] as const) {
-  test(`${address} shows its subject, light, dark and narrow, without serious accessibility problems`, async () => {
-    await assertUsableInEveryLook({ opened }, address, sign);
-  });
-}
+test("each view shows its subject, light, dark and narrow, without serious accessibility problems", async (t) => {
+  const page = await opened("/");
+  await assertViewsUsable(t, page, [
+    ["/agents", "Choose an agent"],
+    [AT_AGENT, "List tools"],
+    ["/agents?server=mcp%2Fexample", "Lifecycle"],
+  ]);
+  await page.close();
+});
 
 test("agents and servers that terminals may show are listed, by workspace, and found by a text", async () => {
   const page = await opened("/agents");

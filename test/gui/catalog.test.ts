@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { accessibility, assertUsableInEveryLook, startGui } from "../support/page/gui.ts";
+import { startGui } from "../support/page/gui.ts";
 import { writeDocument } from "../support/page/gui-editor.ts";
+import { accessibility, assertViewsUsable } from "../support/page/looks.ts";
 
 /* The catalog in a real browser against a real `flow serve` with a worker. */
 
@@ -54,20 +55,20 @@ async function executionsOf(path: string): Promise<Record<string, unknown>[]> {
   return ((await response.json()) as { executions: Record<string, unknown>[] }).executions;
 }
 
-for (const [address, sign] of [
-  ["/catalog", "cat/load"],
-  ["/entry/cat/load", "Other inputs"],
-  ["/entry/cat/load?tab=executions", "It has not run yet"],
-  ["/entry/cat/load?tab=credentials", "api_login"],
-  ["/entry/cat/load?tab=keychain", "What the document declares"],
-  ["/entry/cat/versions?tab=versions", "+ 1 line"],
-  ["/entry/mcp/server", "Document"],
-  ["/register?from=cat/load", "Nothing is wrong with it"],
-] as const) {
-  test(`${address} shows its subject, light, dark and narrow, without serious accessibility problems`, async () => {
-    await assertUsableInEveryLook({ opened }, address, sign);
-  });
-}
+test("each view shows its subject, light, dark and narrow, without serious accessibility problems", async (t) => {
+  const page = await opened("/");
+  await assertViewsUsable(t, page, [
+    ["/catalog", "cat/load"],
+    ["/entry/cat/load", "Other inputs"],
+    ["/entry/cat/load?tab=executions", "It has not run yet"],
+    ["/entry/cat/load?tab=credentials", "api_login"],
+    ["/entry/cat/load?tab=keychain", "What the document declares"],
+    ["/entry/cat/versions?tab=versions", "+ 1 line"],
+    ["/entry/mcp/server", "Document"],
+    ["/register?from=cat/load", "Nothing is wrong with it"],
+  ]);
+  await page.close();
+});
 
 test("the list is narrowed by kind, beginning and text, which stand in the address, and keys go through its rows", async () => {
   const page = await opened("/catalog?kind=mcp");
@@ -157,7 +158,6 @@ test("a double click starts one execution, and so does a click after an answer t
   await register(small("cat/lost", "Lost."));
   const lossy = await opened("/entry/cat/lost");
   lossy.removeAllListeners("console");
-  lossy.removeAllListeners("close");
   let lost = 0;
   await lossy.route("**/api/execute", async (route) => {
     lost += 1;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { accessibility, assertUsableInEveryLook, startGui } from "../support/page/gui.ts";
+import { startGui } from "../support/page/gui.ts";
+import { accessibility, assertViewsUsable } from "../support/page/looks.ts";
 
 /* Credentials in a real browser against a real `flow serve`. What they hold must never come back. */
 
@@ -31,16 +32,16 @@ async function recordOf(name: string): Promise<{ status: number; body: Record<st
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-for (const [address, sign] of [
-  ["/credentials", "tok_b"],
-  ["/credentials?name=tok_a", "uses/tok_a"],
-  ["/credentials?form=new", "Another field"],
-  ["/credentials?name=tok_a&form=replace", "All of it is replaced"],
-] as const) {
-  test(`${address} shows its subject, light, dark and narrow, without serious accessibility problems`, async () => {
-    await assertUsableInEveryLook({ opened }, address, sign);
-  });
-}
+test("each view shows its subject, light, dark and narrow, without serious accessibility problems", async (t) => {
+  const page = await opened("/");
+  await assertViewsUsable(t, page, [
+    ["/credentials", "tok_b"],
+    ["/credentials?name=tok_a", "uses/tok_a"],
+    ["/credentials?form=new", "Another field"],
+    ["/credentials?name=tok_a&form=replace", "All of it is replaced"],
+  ]);
+  await page.close();
+});
 
 test("the list is narrowed by type, tag and text, and keys open a row", async () => {
   const page = await opened("/credentials?type=warehouse");

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, LIMIT_MS, startGui } from "../support/page/gui.ts";
+import { LIMIT_MS, startGui } from "../support/page/gui.ts";
+import { accessibility } from "../support/page/looks.ts";
 import { startHttpServer } from "../support/servers/http-server.ts";
 import { startTcpProxy } from "../support/servers/tcp-proxy.ts";
 

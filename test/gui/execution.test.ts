@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
-import { assertUsableInEveryLook, startGui } from "../support/page/gui.ts";
+import { startGui } from "../support/page/gui.ts";
+import { assertViewsUsable } from "../support/page/looks.ts";
 import { EXECUTION_PLAYBOOKS } from "./execution-playbooks.ts";
 
 /* One execution's page in a real browser: what it answers at first sight, steps and values, differences, the graph, actions. */
@@ -427,15 +428,15 @@ test("markup in names, inputs and errors is only ever text in every view", async
   }
 });
 
-for (const [what, path, sign] of [
-  ["a failed step", `/executions/${failing}`, "Traceback"],
-  ["a loop", `/executions/${loop}?failed=true`, "iteration 17"],
-  ["a result in the store", `/executions/${big}`, "kept in the store"],
-  ["the graph", `/executions/${plain}?tab=graph`, "never"],
-  ["a comparison", `/executions/${plain}?tab=compare&against=${other}`, "list[2]"],
-  ["inputs and result", `/executions/${plain}?tab=data`, "hello"],
-] as const) {
-  test(`${what} is shown light, dark and narrow, without serious accessibility problems`, async () => {
-    await assertUsableInEveryLook({ opened }, path, sign);
-  });
-}
+test("each view is shown light, dark and narrow, without serious accessibility problems", async (t) => {
+  const page = await opened("/");
+  await assertViewsUsable(t, page, [
+    [`/executions/${failing}`, "Traceback"],
+    [`/executions/${loop}?failed=true`, "iteration 17"],
+    [`/executions/${big}`, "kept in the store"],
+    [`/executions/${plain}?tab=graph`, "never"],
+    [`/executions/${plain}?tab=compare&against=${other}`, "list[2]"],
+    [`/executions/${plain}?tab=data`, "hello"],
+  ]);
+  await page.close();
+});

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { startBrowser } from "../support/page/browser.ts";
-import { accessibility, assertUsable, openedPage } from "../support/page/gui.ts";
+import { openedPage } from "../support/page/gui.ts";
+import { accessibility, assertUsable } from "../support/page/looks.ts";
 import { type CliProcess, folderWith, startFlow } from "../support/service/cli-process.ts";
 
 /*

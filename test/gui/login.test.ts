@@ -3,8 +3,8 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
-import { assertUsable, changeLook, LOOKS } from "../support/page/gui.ts";
 import { assertQuiet, startGuiLogin } from "../support/page/gui-login.ts";
+import { assertUsable, changeLook, LOOKS } from "../support/page/looks.ts";
 import { DOMAIN } from "../support/servers/identity-provider.ts";
 
 /*

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { assertUsable, assertUsableInEveryLook, changeLook, LIMIT_MS, startGui } from "../support/page/gui.ts";
+import { LIMIT_MS, startGui } from "../support/page/gui.ts";
+import { assertUsable, assertViewsUsable, changeLook, LOOKS } from "../support/page/looks.ts";
 
 /*
  * Operations and the list of executions, in a real browser against a real `flow serve` with a worker: one service and one
@@ -46,18 +47,27 @@ const running = await start("gui/waits");
 
 const rows = (page: Page) => page.locator("tr[data-row]");
 
-for (const [path, sign] of [
-  ["/operations", "Nothing waits for a worker."],
-  ["/executions", "gui/waits"],
-  ["/executions?status=PENDING,RUNNING,PAUSED&since=1h", "gui/waits"],
-  ["/executions?path=none%2Fsuch", "No execution is like this"],
-  ["/executions?view=errors", "6 ×"],
-  ["/executions/1/2/3", "There is nothing here"],
-] as const) {
-  test(`${path} is readable light, dark and narrow, and nothing sticks out`, async () => {
-    await assertUsableInEveryLook({ opened }, path, sign);
-  });
-}
+test("each view shows its subject, light, dark and narrow, without serious accessibility problems", async (t) => {
+  const page = await opened("/");
+  await assertViewsUsable(t, page, [
+    ["/operations", "Nothing waits for a worker."],
+    ["/executions", "gui/waits"],
+    ["/executions?status=PENDING,RUNNING,PAUSED&since=1h", "gui/waits"],
+    ["/executions?path=none%2Fsuch", "No execution is like this"],
+    ["/executions?view=errors", "6 ×"],
+  ]);
+  await page.close();
+});
+
+test("an address without anything says so, and is readable light, dark and narrow", async () => {
+  const page = await opened("/executions/1/2/3");
+  for (const look of LOOKS) {
+    await changeLook(page, look);
+    await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+    await assertUsable(page);
+  }
+  await page.close();
+});
 
 test("operations say that all is well, and what each worker runs, with a way to its execution", async () => {
   const page = await opened("/operations");

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, assertUsable, changeLook, LOOKS, startGui } from "../support/page/gui.ts";
+import { startGui } from "../support/page/gui.ts";
+import { accessibility, assertFits, assertUsable, changeLook, LOOKS } from "../support/page/looks.ts";
 
 /*
  * A log that is too long to be held by a page, and many steps: only what is in sight is loaded and drawn. Times are measured
@@ -167,20 +168,24 @@ test("the timeline is readable light, dark and narrow", async () => {
   await page.close();
 });
 
-test("no label of the timeline's ruler sticks out or lies over another, however narrow the page is", async () => {
-  const page = await opened(`/executions/${wide}?tab=timeline`);
-  const labels = page.locator(".ruler .tick .label");
-  for (const width of [1280, 720, 390, 360, 320]) {
-    await changeLook(page, { width });
-    await labels.first().waitFor();
-    const places = await labels.evaluateAll(placesOf);
-    for (const [index, { left, right, end }] of places.entries()) {
-      assert.ok(right <= end + 0.5, `${width} px: label ${index} ends ${right - end} px behind the ruler`);
-      const before = places[index - 1];
-      assert.ok(before === undefined || before.right <= left, `${width} px: label ${index} lies over the one before`);
+test("nothing of the timeline's ruler sticks out or lies over another label, however narrow the page is", async () => {
+  // All of it, and a stretch whose last label stands at its end.
+  for (const stretch of ["", "&from=0&until=86"]) {
+    const page = await opened(`/executions/${wide}?tab=timeline${stretch}`);
+    const labels = page.locator(".ruler .tick .label");
+    for (const width of [1280, 720, 390, 360, 320]) {
+      await changeLook(page, { width });
+      await labels.first().waitFor();
+      await assertFits(page);
+      const places = await labels.evaluateAll(placesOf);
+      for (const [index, { left, right, end }] of places.entries()) {
+        assert.ok(right <= end + 0.5, `${width} px: label ${index} ends ${right - end} px behind the ruler`);
+        const before = places[index - 1];
+        assert.ok(before === undefined || before.right <= left, `${width} px: label ${index} lies over the one before`);
+      }
     }
+    await page.close();
   }
-  await page.close();
 });
 
 /** Of the browser, where this runs: where the labels in sight begin and end, and where the ruler ends. */

@@ -1,9 +1,12 @@
 import { after } from "node:test";
 import bundled from "@sparticuz/chromium";
-import { type Browser, type BrowserContext, chromium } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { closeTabs, openTab } from "./tabs.ts";
 
 /** A browser as one test file has it: its contexts share nothing with those of other files, though the process may be one. */
 export interface TestBrowser extends Pick<Browser, "newContext" | "newPage"> {
+  /** A page for one test, see {@link openTab}. A script that is added to it stays: such a test takes a new page. */
+  newTab(): Promise<Page>;
   /** Ends what this file has opened. */
   close(): Promise<void>;
 }
@@ -17,10 +20,19 @@ if (isTest) after(async () => (await shared)?.close());
 
 /** A real, headless Chromium. */
 export async function startBrowser(): Promise<TestBrowser> {
-  if (!isTest) return await launch();
+  if (!isTest) {
+    const browser = await launch();
+    return {
+      newContext: (options) => browser.newContext(options),
+      newPage: (options) => browser.newPage(options),
+      newTab: () => browser.newPage(),
+      close: () => browser.close(),
+    };
+  }
   shared ??= launch();
   const browser = await shared;
   const contexts = new Set<BrowserContext>();
+  const tabs = new Set<Page>();
   const newContext: Browser["newContext"] = async (options) => {
     const context = await browser.newContext(options);
     contexts.add(context);
@@ -36,8 +48,9 @@ export async function startBrowser(): Promise<TestBrowser> {
       page.on("close", () => void context.close().catch(() => undefined));
       return page;
     },
+    newTab: () => openTab(browser, tabs),
     async close() {
-      await Promise.all([...contexts].map((context) => context.close()));
+      await Promise.all([closeTabs(tabs), ...[...contexts].map((context) => context.close())]);
     },
   };
 }

@@ -3,7 +3,8 @@ import type { BrowserContext, Page } from "playwright-core";
 import { DOMAIN, type Person } from "../servers/identity-provider.ts";
 import { type LoginService, startLoginService } from "../service/login-service.ts";
 import { startBrowser, type TestBrowser } from "./browser.ts";
-import { LIMIT_MS, type Look } from "./gui.ts";
+import { LIMIT_MS } from "./gui.ts";
+import type { Look } from "./looks.ts";
 
 /** The whole service with logins, and a browser in front of its gateway: one of each for a test file. */
 export interface GuiLogin {

@@ -53,8 +53,8 @@ export function Ruler({
       >
         {ticksOf(view.from - start, view.to - start).map((at) => {
           const percent = (100 * (at - (view.from - start))) / length;
-          // Near the right end the label moves left of where it would begin, as far as it would stick out.
-          const transform = `translateX(min(0px, ${100 - percent}cqw - 100%))`;
+          // Near the right end the label moves left of where it would begin, as far as it would stick out. The tick is a pixel.
+          const transform = `translateX(min(0px, ${100 - percent}cqw - 100% - 1px))`;
           return (
             <span key={at} className="tick" style={{ left: `${percent}%` }}>
               <span className="label" style={{ transform }}>
