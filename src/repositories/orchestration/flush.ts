@@ -142,7 +142,7 @@ const changed = ({ rowsOf }: FlushPlaces) => `
   from ${rowsOf("commands")} as t
   where c.command_id = t.command_id and c.execution_id = t.execution_id and c.ended_at is null and ${WRITTEN}`;
 
-// A trigger links each row into a chain that no other transaction holds, so no flush waits for another one's commit.
+// Triggers link the rows into a chain that no other transaction holds, so no flush waits for another one's commit.
 const audited = ({ rowsOf }: FlushPlaces) => `
   insert into auth.audit_log (${AUDIT_COLUMNS})
   select ${AUDIT_COLUMNS.split(", ")

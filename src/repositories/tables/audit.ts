@@ -6,7 +6,7 @@ import { auth, id, instant, object } from "./columns.ts";
  * Actions of callers: actor, action, resource, the rule that decided, and the result. Rows are only added: a trigger refuses every change, and
  * every removal but that of retention (`repositories/access/audit`). No row holds a secret.
  *
- * A trigger links each row to the one before it in its chain (`services/access/audit-chain` verifies). Rows of older versions of
+ * Triggers link each row to the one before it in its chain (`services/access/audit-chain` verifies). Rows of older versions of
  * flow are in no chain.
  */
 export const auditLog = auth.table(

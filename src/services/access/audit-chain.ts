@@ -114,7 +114,7 @@ export function checkPiece(
     hash: before.seq >= ends.firstSeq ? before.hash : undefined,
   };
   if (ends.firstSeq === 1 && before.seq === 0) last.hash = "0".repeat(64);
-  const changed = new Set(rows.filter((row) => hashOf(row.parts) !== row.hash));
+  const changed = new Set(rows.filter((row) => !isHashOf(row.hash, row.parts)));
   for (const row of rows) {
     const { seq, auditId } = row;
     if (seq > last.seq + 1) problems.push(missing(chain, last.seq + 1, seq - 1));
@@ -144,17 +144,29 @@ const COMPARED_MAX = 200;
 function cameFrom(row: ChainedRow, changed: ReadonlySet<ChainedRow>): number | undefined {
   return [...changed].slice(0, COMPARED_MAX).find(({ seq }) => {
     const parts = row.parts.with(SEQ_PART, String(seq));
-    return seq !== row.seq && hashOf(parts) === row.hash;
+    return seq !== row.seq && isHashOf(row.hash, parts);
   })?.seq;
 }
 
 /** Where {@link ChainedRow.parts} has the place. */
 const SEQ_PART = 1;
 
-/** As `auth.audit_hash` in the database: each part with its length in bytes. */
-function hashOf(parts: readonly (string | null)[]): string {
-  const text = parts.map((part) => (part === null ? "-" : `${Buffer.byteLength(part)}:${part}`)).join("");
-  return createHash("sha256").update(text).digest("hex");
+/** The texts of a row that its hash may be of: as `auth.audit_hash` in the database makes it, and as it did before. */
+const TEXTS: readonly ((parts: readonly (string | null)[]) => string)[] = [
+  (parts) => parts.map(literal).join(),
+  // Each part with its length in bytes.
+  (parts) => parts.map((part) => (part === null ? "-" : `${Buffer.byteLength(part)}:${part}`)).join(""),
+];
+
+/** As PostgreSQL's `quote_nullable`. */
+function literal(part: string | null): string {
+  if (part === null) return "NULL";
+  const quoted = part.replace(/['\\]/g, "$&$&");
+  return part.includes("\\") ? `E'${quoted}'` : `'${quoted}'`;
+}
+
+function isHashOf(hash: string, parts: readonly (string | null)[]): boolean {
+  return TEXTS.some((textOf) => createHash("sha256").update(textOf(parts)).digest("hex") === hash);
 }
 
 function missing(chain: number, from: number, to: number): ChainProblem {

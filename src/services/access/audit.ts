@@ -99,8 +99,8 @@ const NOTED_AGAIN_MS = 60_000;
 /** Limit of the memory for that: some megabytes. */
 const NOTED_KNOWN_MAX = 10_000;
 const FLUSH_MS = 1_000;
-/** Rows of one statement: a chain's head is written anew with each row, and the old ones go with the commit. */
-const ROWS_MAX = 50;
+/** Rows of one statement: some 10 ms, in which it holds a chain. */
+const ROWS_MAX = 500;
 /** One run of retention: 250,000 rows at most, in short transactions. In five minutes no more are written than that. */
 const DELETE_ROWS = 5_000;
 const DELETE_ROUNDS_MAX = 50;

@@ -4,6 +4,7 @@ import { insertAudit } from "../../../src/repositories/access/audit.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import type { AuditEntry } from "../../../src/schema/words/audit-entry.ts";
 import { createAudit, SYSTEM } from "../../../src/services/access/audit.ts";
+import { verifyAudit } from "../../../src/services/access/audit-chain.ts";
 import { createServiceDatabase } from "../../support/database/postgres.ts";
 import { createServiceRole, type ServiceRole } from "../../support/database/service-role.ts";
 import { open } from "../service-database.ts";
@@ -56,6 +57,35 @@ test("the account cannot change, delete, truncate or date back a row, nor touch 
     await sql`select at > now() - interval '1 minute' as is_now, chain, hash <> 'z' as is_hashed from auth.audit_log
     where action = 'dated.back'`;
   assert.deepEqual({ ...row }, { is_now: true, chain: 1, is_hashed: true });
+});
+
+test("the account cannot lead a chain astray: rows that do not follow on its end are refused, and the next are added", async () => {
+  const row = "insert into auth.audit_log (actor_kind, action, resource, rule, result)";
+  const values = "'system', 'astray', n::text, 'x', 'allow' from generate_series(1, 3) n";
+  const forged = (seq: number) => `'1 ${seq} ${"f".repeat(64)}'`;
+  const { sql } = service;
+  const statements: Record<string, string> = {
+    "a place further on": `select set_config('flow.audit_head', ${forged(99)}, true); ${row} select ${values}`,
+    "the place after the end": `
+      select set_config('flow.audit_head', (select '1 ' || last_seq || ' ${"f".repeat(64)}' from auth.audit_chain where chain = 1), true);
+      ${row} select ${values}`,
+    "a change between rows": `${row} select 'system', 'astray', set_config('flow.audit_head', ${forged(77)}, true), 'x', 'allow'
+      from generate_series(1, 3) n`,
+    "a new beginning between rows": `${row} select 'system', 'astray', n || set_config('flow.audit_head',
+      case when n = 3 then '' else current_setting('flow.audit_head', true) end, true), 'x', 'allow' from generate_series(1, 3) n`,
+    "another chain": `select set_config('flow.audit_head', (select '2 ' || last_seq || ' ' || last_hash from auth.audit_chain where chain = 1), true);
+      ${row} select ${values}`,
+    "no place": `select set_config('flow.audit_head', 'nowhere', true); ${row} select ${values}`,
+    "ON CONFLICT without a conflict": `${row} select ${values} union all select 'system', 'astray', 'x', 'y', 'allow'
+      on conflict (audit_id) do nothing`,
+  };
+  for (const [name, statement] of Object.entries(statements)) {
+    const attempt = sql.begin((tx) => tx.unsafe(statement));
+    if (name === "ON CONFLICT without a conflict") await attempt;
+    else await assert.rejects(attempt, ({ code }) => ["42501", "23505", "22P02"].includes(code), name);
+    await insertAudit(service, [ENTRY]);
+    assert.deepEqual((await verifyAudit(owner)({})).problems, [], name);
+  }
 });
 
 test("retention of a server with the account deletes nothing and is no fault; the owner's deletes", async (t) => {

@@ -9,6 +9,7 @@ import { migrate } from "../../../src/repositories/database/migrate.ts";
 import { loadCommandBodies } from "../../../src/repositories/orchestration/claimable-commands.ts";
 import { loadEvents } from "../../../src/repositories/orchestration/load-execution.ts";
 import { audited, createAudit, SYSTEM } from "../../../src/services/access/audit.ts";
+import { pastTriggers } from "../../support/database/past-triggers.ts";
 import { openEmptyDatabase } from "../service-database.ts";
 
 // What each migration does to rows that are there already.
@@ -74,6 +75,31 @@ for (const [what, metas, byDefault] of [
     assert.equal(await readCredentialDefault(database.sql), byDefault);
   });
 }
+
+test("0011 goes on with the chains of 0007: rows of before and of after it are verified, and a change of either is found", async (context) => {
+  const before = [
+    ...UP_TO_0006,
+    "0007_audit_chain",
+    "0008_worker_pools",
+    "0009_command_groups",
+    "0010_credential_policy",
+  ];
+  const database = await openEmptyDatabase();
+  await migrate(database, await folderWith(context, ...before));
+  const audit = createAudit({ database, days: 1, onLost: assert.fail });
+  const entries = ["'a'", "\\b", "ü"].map((odd) => audited(SYSTEM, "some", odd, { detail: { odd } }));
+  await audit.record(...entries);
+  const { heads } = await audit.verify({});
+  await migrate(database, await folderWith(context, ...before, "0011_audit_statement_links"));
+  await audit.record(...entries);
+  const whole = await audit.verify({ heads });
+  assert.deepEqual([whole.rows, whole.problems, whole.heads.map(({ seq }) => seq)], [6, [], [6]]);
+  for (const seq of [2, 5]) {
+    await pastTriggers(database, `update auth.audit_log set actor = 'other' where chain_seq = ${seq}`);
+    const { problems } = await audit.verify({});
+    assert.deepEqual([problems.at(-1)?.kind, problems.at(-1)?.seq], ["changed", seq]);
+  }
+});
 
 test("0007 keeps rows of the audit log, which are before the chains, and users with and without an identity", async (context) => {
   const database = await openEmptyDatabase();

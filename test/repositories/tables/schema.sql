@@ -367,7 +367,8 @@ table auth.audit_chain
   after_audit_id bigint not null
   audit_chain_range CHECK (((first_seq >= 1) AND (last_seq >= (first_seq - 1))))
   audit_chain_pkey PRIMARY KEY (chain)
-  TRIGGER audit_chain_guard BEFORE INSERT OR DELETE OR UPDATE ON auth.audit_chain FOR EACH ROW EXECUTE FUNCTION auth.audit_chain_guard()
+  TRIGGER audit_chain_guard BEFORE INSERT OR DELETE ON auth.audit_chain FOR EACH ROW EXECUTE FUNCTION auth.audit_chain_guard()
+  TRIGGER audit_chain_guard_update BEFORE UPDATE ON auth.audit_chain FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION auth.audit_chain_guard()
   TRIGGER audit_chain_no_truncate BEFORE TRUNCATE ON auth.audit_chain FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_chain_guard()
 
 table auth.audit_log
@@ -403,6 +404,7 @@ table auth.audit_log
   TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON auth.audit_log FOR EACH ROW EXECUTE FUNCTION auth.audit_log_append_only()
   TRIGGER audit_log_forget AFTER DELETE ON auth.audit_log REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_log_forget()
   TRIGGER audit_log_link BEFORE INSERT ON auth.audit_log FOR EACH ROW EXECUTE FUNCTION auth.audit_log_link()
+  TRIGGER audit_log_linked AFTER INSERT ON auth.audit_log REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_log_linked()
   TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON auth.audit_log FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_log_append_only()
 
 table auth.permissions
@@ -502,9 +504,6 @@ CREATE OR REPLACE FUNCTION auth.audit_chain_guard()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-	IF TG_OP = 'UPDATE' AND pg_trigger_depth() > 1 THEN
-		RETURN NEW;
-	END IF;
 	RAISE EXCEPTION 'auth.audit_chain belongs to the audit log: % refused', TG_OP USING ERRCODE = 'insufficient_privilege';
 END
 $function$
@@ -546,16 +545,10 @@ CREATE OR REPLACE FUNCTION auth.audit_hash(entry auth.audit_log)
  LANGUAGE sql
  STABLE
 AS $function$
-	SELECT encode(sha256(convert_to(
-		"auth"."audit_part"(entry.chain::text) || "auth"."audit_part"(entry.chain_seq::text)
-		|| "auth"."audit_part"(entry.previous_hash) || "auth"."audit_part"(entry.audit_id::text)
-		|| "auth"."audit_part"((extract(epoch FROM entry.at) * 1000)::bigint::text)
-		|| "auth"."audit_part"(entry.actor_kind) || "auth"."audit_part"(entry.actor) || "auth"."audit_part"(entry.user_id::text)
-		|| "auth"."audit_part"(entry.issuer) || "auth"."audit_part"(entry.subject)
-		|| "auth"."audit_part"(entry.action) || "auth"."audit_part"(entry.resource) || "auth"."audit_part"(entry.rule)
-		|| "auth"."audit_part"(entry.result) || "auth"."audit_part"(entry.address) || "auth"."audit_part"(entry.request_id::text)
-		|| "auth"."audit_part"(entry.execution_id::text) || "auth"."audit_part"(entry.command_id::text)
-		|| "auth"."audit_part"(entry.attempt::text) || "auth"."audit_part"(entry.detail::text),
+	SELECT encode(sha256(convert_to(format('%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L,%L',
+		entry.chain, entry.chain_seq, entry.previous_hash, entry.audit_id, (extract(epoch FROM entry.at) * 1000)::bigint,
+		entry.actor_kind, entry.actor, entry.user_id, entry.issuer, entry.subject, entry.action, entry.resource, entry.rule,
+		entry.result, entry.address, entry.request_id, entry.execution_id, entry.command_id, entry.attempt, entry.detail),
 		'UTF8')), 'hex')
 $function$
 
@@ -601,31 +594,63 @@ CREATE OR REPLACE FUNCTION auth.audit_log_link()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 DECLARE
-	head "auth"."audit_chain";
+	last text := current_setting('flow.audit_head', true);
 BEGIN
-	SELECT * INTO head FROM "auth"."audit_chain" ORDER BY chain LIMIT 1 FOR UPDATE SKIP LOCKED;
-	IF NOT FOUND THEN
-		-- 64 transactions at once. This one waits for another.
-		SELECT * INTO head FROM "auth"."audit_chain" WHERE chain = 1 + pg_backend_pid() % 64 FOR UPDATE;
+	IF last <> '' THEN
+		NEW.chain := split_part(last, ' ', 1)::integer;
+		NEW.chain_seq := split_part(last, ' ', 2)::bigint + 1;
+		NEW.previous_hash := split_part(last, ' ', 3);
+	ELSE
+		SELECT chain, last_seq + 1, last_hash INTO NEW.chain, NEW.chain_seq, NEW.previous_hash
+			FROM "auth"."audit_chain" ORDER BY chain LIMIT 1 FOR UPDATE SKIP LOCKED;
+		IF NOT FOUND THEN
+			-- 64 transactions at once. This one waits for another.
+			SELECT chain, last_seq + 1, last_hash INTO NEW.chain, NEW.chain_seq, NEW.previous_hash
+				FROM "auth"."audit_chain" WHERE chain = 1 + pg_backend_pid() % 64 FOR UPDATE;
+		END IF;
 	END IF;
 	IF session_user <> current_user THEN
 		NEW.at := now();
 	END IF;
-	NEW.chain := head.chain;
-	NEW.chain_seq := head.last_seq + 1;
-	NEW.previous_hash := head.last_hash;
 	NEW.hash := "auth"."audit_hash"(NEW);
-	UPDATE "auth"."audit_chain" SET last_seq = NEW.chain_seq, last_hash = NEW.hash WHERE chain = head.chain;
+	last := set_config('flow.audit_head', NEW.chain::text || ' ' || NEW.chain_seq::text || ' ' || NEW.hash, true);
 	RETURN NEW;
 END
 $function$
 
-CREATE OR REPLACE FUNCTION auth.audit_part(part text)
- RETURNS text
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
+CREATE OR REPLACE FUNCTION auth.audit_log_linked()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-	SELECT coalesce(octet_length(part) || ':' || part, '-')
+DECLARE
+	entry record;
+	first record;
+	last record;
+	fits boolean := true;
+BEGIN
+	FOR entry IN SELECT chain, chain_seq, previous_hash, hash FROM added LOOP
+		IF last IS NULL THEN
+			first := entry;
+		ELSE
+			fits := fits AND entry.chain = last.chain AND entry.chain_seq = last.chain_seq + 1 AND entry.previous_hash = last.hash;
+		END IF;
+		last := entry;
+	END LOOP;
+	IF last IS NULL THEN
+		RETURN NULL;
+	END IF;
+	UPDATE "auth"."audit_chain" SET last_seq = last.chain_seq, last_hash = last.hash
+		WHERE fits AND chain = first.chain AND last_seq = first.chain_seq - 1 AND last_hash = first.previous_hash;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'auth.audit_log: the rows of this statement do not follow on chain %', first.chain
+			USING ERRCODE = 'insufficient_privilege',
+				HINT = 'A statement inserts into auth.audit_log in one place, without ON CONFLICT, and nothing sets flow.audit_head.';
+	END IF;
+	PERFORM set_config('flow.audit_head', '', true);
+	RETURN NULL;
+END
 $function$
 
 CREATE OR REPLACE FUNCTION auth.path_matches(pattern text, path text)

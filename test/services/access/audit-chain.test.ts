@@ -20,7 +20,7 @@ before(async () => {
 /** Rows 1 to `count` in one chain, in a database of their own. */
 async function logOf(count: number): Promise<Database> {
   const own = await openServiceDatabase();
-  const odd = 'ü "quoted" \\ \u0001 \u2028';
+  const odd = "ü \"quoted\" 'and' \\ \u0001 \u2028, NULL";
   const detail = { n: 1.5, text: odd, list: [null, true, {}] };
   await insertAudit(
     own,
@@ -176,6 +176,49 @@ test("transactions that add rows side by side do not wait for each other, and le
   });
   const check = await verifyAll(database);
   assert.deepEqual([check.rows, told(check), check.heads.map(({ chain }) => chain)], [3, [], [1, 2, 3]]);
+});
+
+test("a statement writes the head of its chain once, however many rows it adds", async () => {
+  const own = await openServiceDatabase();
+  const updates = await own.sql.begin(async (tx) => {
+    const rows = Array.from({ length: 50 }, (_, index) => audited(SYSTEM, "many", `x/${index}`));
+    await insertAudit({ sql: tx } as unknown as Database, rows);
+    return await tx`select n_tup_upd::int as count from pg_stat_xact_user_tables where relname = 'audit_chain'`;
+  });
+  assert.deepEqual({ ...updates[0] }, { count: 1 });
+  const check = await verifyAll(own);
+  assert.deepEqual([check.rows, told(check), check.heads.length], [50, [], 1]);
+});
+
+test("a statement that is undone within its transaction leaves no gap, and several in one transaction follow on each other", async () => {
+  const own = await openServiceDatabase();
+  const entries = [audited(SYSTEM, "some", "x"), audited(SYSTEM, "some", "y")];
+  await own.sql.begin(async (tx) => {
+    const add = (sql: typeof tx) => insertAudit({ sql } as unknown as Database, entries);
+    await add(tx);
+    await assert.rejects(
+      tx.savepoint(async (inner) => {
+        await add(inner);
+        await inner`insert into auth.audit_log (actor_kind, action, resource, rule, result)
+          values ('system', 'a', 'b', 'c', 'allow'), ('system', 'a', 'b', 'c', 'no such result')`;
+      }),
+      { code: "23514" },
+    );
+    await add(tx);
+  });
+  const check = await verifyAll(own);
+  assert.deepEqual([check.rows, told(check), check.heads.map(({ seq }) => seq)], [4, [], [4]]);
+});
+
+test("two inserts in the parts of one statement are one link after another", async () => {
+  const own = await openServiceDatabase();
+  const row = "insert into auth.audit_log (actor_kind, action, resource, rule, result)";
+  await own.sql.unsafe(`
+    with one as (${row} select 'system', 'one', n::text, 'c', 'allow' from generate_series(1, 5) n returning chain_seq),
+      two as (${row} select 'system', 'two', n::text, 'c', 'allow' from generate_series(1, 5) n returning chain_seq)
+    select * from two, one`);
+  const check = await verifyAll(own);
+  assert.deepEqual([check.rows, told(check), check.heads.map(({ seq }) => seq)], [10, [], [10]]);
 });
 
 test("retention deletes from the beginning of each chain, and what is left is whole", async () => {
