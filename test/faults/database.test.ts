@@ -83,8 +83,9 @@ test("no database connection is left: callers get 503 with Retry-After, and work
   await stand.finish(client, ids, WORK_DONE);
 });
 
-test("PostgreSQL is slow: batches are refused within their time limit, the queue is bounded, memory does not grow, and nothing is lost", async (t) => {
-  const stand = await openStand(t, { ...LONG, FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE: "8" }, postgres.url);
+test("PostgreSQL stands still: batches are refused within their time limit, the queue is bounded, memory does not grow, and nothing is lost", async (t) => {
+  const limits = { FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE: "8", FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS: "1" };
+  const stand = await openStand(t, { ...LONG, ...limits }, postgres.url);
   const server = await stand.server();
   const client = await stand.client(server);
   const worker = await startManualWorker(client, "manual");
@@ -118,6 +119,27 @@ test("PostgreSQL is slow: batches are refused within their time limit, the queue
   }
   for (const id of ids)
     await until("its end is taken", async () => (await worker.end(await worker.claim(id))).status === 202);
+  await stand.finish(client, ids, PAIR_DONE);
+});
+
+test("PostgreSQL is slow for a while: all that waits is answered late, nothing is refused, and each is written once", async (t) => {
+  const stand = await openStand(t, LONG, postgres.url);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const worker = await startManualWorker(client, "manual");
+  const ids = await stand.start(client, "pair", 20);
+  const commands: Awaited<ReturnType<typeof worker.claim>>[] = [];
+  for (const id of ids) commands.push(await worker.claim(id));
+  const lock = await lockTable(stand.database, "execution");
+  const answers = Promise.all(commands.map((command) => worker.end(command, `slow-${command.command_id}`)));
+  const began = performance.now();
+  await until("two rounds wait for the table", async () => (await lockWaiters(stand.database)) === 2);
+  // Longer than a disk or a lock may take without being broken.
+  await until("a second is over", () => performance.now() - began > 1_000);
+  await lock.release();
+  const statuses = (await answers).map(({ status }) => status);
+  assert.deepEqual(statuses, Array(20).fill(202));
+  for (const id of ids) await worker.end(await worker.claim(id));
   await stand.finish(client, ids, PAIR_DONE);
 });
 

@@ -12,13 +12,18 @@ const MEBIBYTE = 1_048_576;
 export const SERVICE_SETTINGS = {
   batchEnqueueTimeoutMs: secondsSetting(
     "FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS",
-    "Longest wait for an event batch to be taken; then it is refused with ack_timeout",
-    0.25,
+    "Longest time until an event batch is durable, or another request has its turn; then it is refused, a batch with ack_timeout",
+    10,
   ),
   batchQueueMax: countSetting(
     "FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE",
-    "Event batches that wait to be taken; beyond it they are refused with queue_unavailable",
+    "Requests that wait to be written, a quarter of them of one execution; beyond it they are refused with queue_unavailable",
     1_024,
+  ),
+  batchQueueBytes: countSetting(
+    "FLOW_BATCH_ACCEPT_QUEUE_BYTES",
+    "Bytes of requests that wait to be written; beyond it they are refused with queue_unavailable",
+    64 * MEBIBYTE,
   ),
   batchProcessors: countSetting("FLOW_BATCH_ACCEPT_WORKERS", "Accepted event batches processed at a time", 1, 64),
   batchProcessingTimeoutMs: secondsSetting(

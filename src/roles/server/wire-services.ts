@@ -59,6 +59,7 @@ export type ServiceConfig = Pick<
   Config,
   | "auditDays"
   | "batchEnqueueTimeoutMs"
+  | "batchQueueBytes"
   | "batchQueueMax"
   | "batchProcessingTimeoutMs"
   | "batchProcessors"
@@ -227,6 +228,7 @@ function orchestratorOf(
       lostClaims: config.commandLostLimit,
       ackMs: config.batchEnqueueTimeoutMs,
       queueMax: config.batchQueueMax,
+      queueBytesMax: config.batchQueueBytes,
       processingMs: config.batchProcessingTimeoutMs,
       processors: config.batchProcessors,
     },

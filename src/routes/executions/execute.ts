@@ -43,6 +43,7 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
         const user = c.get("user");
         const started = await executions.start({
           input: workload,
+          bytes: bytes.length,
           permit: async (entryPath) => {
             await c.var.permit("execute", entryPath);
             // The answer will show the result.

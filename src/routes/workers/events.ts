@@ -44,6 +44,7 @@ export function eventRoutes({ orchestrator, batches, claimSecrets, pools, limits
           caller: worker,
           idempotencyKey: key,
           bodySha256: bodySha256(body),
+          bytes: body.length,
           events,
           ...(claim !== undefined && { claim: { ...claim, ...abilityOf(c, claim.labels, pools) } }),
           isRedelivered: Number(c.req.header(UNANSWERED_HEADER) ?? 0) > 0,
@@ -70,6 +71,7 @@ export function eventRoutes({ orchestrator, batches, claimSecrets, pools, limits
           caller: worker,
           idempotencyKey: idempotencyKey(c),
           bodySha256: bodySha256(body),
+          bytes: body.length,
           events: [event],
           // There is no batch whose status could be queried later.
           isAwaited: true,

@@ -37,6 +37,8 @@ export interface ExecutionRequest {
   /** The required kind of the entry. An agent runs only if the caller asks for an agent. */
   resourceKind?: "playbook" | "agent";
   input: JsonObject;
+  /** Length of the request, in bytes. Default 0. */
+  bytes?: number;
   target?: string;
   /** The step whose result the caller will request. */
   returnStep?: string;
@@ -84,7 +86,7 @@ export function startExecutions(deps: {
   );
   return async (given) => {
     const request = given.path === undefined ? given : { ...given, path: plainPath(given.path) };
-    const { parent, input, target, returnStep, traceparent, idempotency } = request;
+    const { parent, input, bytes, target, returnStep, traceparent, idempotency } = request;
     // Before the lookup: a refused caller must not learn whether it exists.
     if (request.path !== undefined) await request.permit?.(request.path);
     const found = await findEntry(database, newestOf, request);
@@ -106,7 +108,7 @@ export function startExecutions(deps: {
       input,
       ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
       ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
-      ...defined({ startedBy, target, returnStep, traceparent, idempotency, log: request.log }),
+      ...defined({ startedBy, target, returnStep, traceparent, idempotency, bytes, log: request.log }),
     });
     if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);
     return {

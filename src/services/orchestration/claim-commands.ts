@@ -2,7 +2,7 @@ import { openCommand } from "../../engine/state/state.ts";
 import { poolOf } from "../../schema/rules/pool-label.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { claimEntry, claimedCommand } from "./claims/claims.ts";
-import { runJob } from "./jobs.ts";
+import { runJob, withTimeLimits } from "./jobs.ts";
 import { withoutLost } from "./lost-commands.ts";
 import type { Orchestrator } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
@@ -87,7 +87,7 @@ async function waitForCommands(
   offer: Orchestrator["offer"],
 ): Promise<ClaimedCommand[]> {
   const { roundLoop, deadlines, ready, refill } = parts;
-  parts.checkOpen("UNAVAILABLE");
+  parts.gate.check("UNAVAILABLE");
   if (input.waitMs <= 0 && !ready.suits(input)) {
     await refill.poll();
     if (!ready.suits(input)) return [];
@@ -103,7 +103,7 @@ async function waitForCommands(
       tentative: [],
       deliver(commands) {
         // A round that could not be written delivers no commands: continue to wait.
-        if (commands.length === 0 && !isOver && !parts.isClosed()) return;
+        if (commands.length === 0 && !isOver && !parts.gate.isClosed()) return;
         roundLoop.waiting.delete(pendingClaim);
         cancel();
         signal?.removeEventListener("abort", leave);
@@ -132,15 +132,15 @@ async function claimOne(
   worker: string,
   work: PoolWork = {},
 ): Promise<ClaimedCommand | undefined> {
-  parts.checkOpen("UNAVAILABLE");
-  const { store, roundLoop, limits, now } = parts;
+  parts.gate.check("UNAVAILABLE");
+  const { store, limits, now } = parts;
   const [entry] = await withoutLost(parts, await store.claimableCommands([commandId]));
   if (entry === undefined) return undefined;
   if (work.isOfPool?.(poolOf(entry.labels)) === false) throw notOfPool(commandId);
   const ready = { ...entry, readyAt: now() };
   let tentative: TentativeClaim | undefined;
   let isRefused = false;
-  const { at } = await runJob(roundLoop, [entry.executionId], (base) => ({
+  const { at } = await runJob(withTimeLimits(parts), [entry.executionId], (base) => ({
     ...base,
     check: () => undefined,
     async apply(round) {

@@ -1,6 +1,6 @@
-import { FlowError } from "../../schema/words/errors.ts";
 import { createClaiming } from "./claim-commands.ts";
-import { inject } from "./jobs.ts";
+import { createGate } from "./gate.ts";
+import { inject, withTimeLimits } from "./jobs.ts";
 import { createDeadlines } from "./memory/deadlines.ts";
 import { createExecutionCache, type ExecutionCache } from "./memory/execution-cache.ts";
 import { createIdAllocator } from "./memory/id-allocator.ts";
@@ -46,7 +46,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     onFound: roundLoop.wake,
     onFailed: faultUnlessAway(deps),
   });
-  const gate = createGate(limits.queueMax, roundLoop.depth);
+  const gate = createGate(limits, roundLoop);
   const parts: OrchestratorParts = {
     ...deps,
     ids,
@@ -57,8 +57,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     deadlines,
     applyDeps,
     ...{ underWay: new Set<string>(), labelled },
-    checkOpen: gate.check,
-    isClosed: gate.isClosed,
+    gate,
     now,
   };
 
@@ -67,7 +66,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     start: createStart(parts),
     report: createReport(parts, claiming.offer),
     ...claiming,
-    inject: (executionId, event) => inject(roundLoop, executionId, event),
+    inject: (executionId, event) => inject(withTimeLimits(parts), executionId, event),
     recovery: createRecovery(parts),
     watch: subscriptions.watch,
     moved(executionId, place) {
@@ -108,27 +107,6 @@ function announcing(
       if (batch === undefined || batch.isClaimed) return;
       batch.isClaimed = true;
       observer.firstClaim((now() - batch.arrivedAt) / 1_000);
-    },
-  };
-}
-
-/** Refuses requests once the server stops, and beyond `queueMax` requests that wait. */
-function createGate(queueMax: number, depth: () => number) {
-  let closed = false;
-  return {
-    isClosed: () => closed,
-    close() {
-      closed = true;
-    },
-    check(code: "worker_unavailable" | "UNAVAILABLE") {
-      if (closed)
-        throw new FlowError(code, "This server is stopping. Send the same again to another one, or in a few seconds");
-      if (depth() >= queueMax) {
-        throw new FlowError(
-          "queue_unavailable",
-          `Already ${depth()} requests wait to be written. Try again in a second`,
-        );
-      }
     },
   };
 }

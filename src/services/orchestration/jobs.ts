@@ -21,6 +21,62 @@ export function runJob(
   });
 }
 
+/**
+ * The queue for jobs that a caller waits for. A job that no round has begun within `ackMs` is refused, and then not run; one that has
+ * begun may still be written when its caller is told, after `processingMs`, that it took too long.
+ */
+export function withTimeLimits({
+  roundLoop,
+  deadlines,
+  limits,
+}: Pick<OrchestratorParts, "roundLoop" | "deadlines" | "limits">): Pick<RoundLoop, "push"> {
+  return {
+    push(job) {
+      let hasBegun = false;
+      let isOver = false;
+      const end = () => {
+        isOver = true;
+        for (const cancel of cancels) cancel();
+      };
+      const limit = (ms: number, isDue: () => boolean, message: string) =>
+        deadlines.add(ms, () => {
+          if (isOver || !isDue()) return;
+          end();
+          job.fail(new FlowError("UNAVAILABLE", message));
+        });
+      const cancels = [
+        limit(limits.ackMs, () => !hasBegun, notBegun(limits.ackMs)),
+        limit(limits.processingMs, () => true, notWritten(limits.processingMs)),
+      ];
+      roundLoop.push({
+        ...job,
+        isAbandoned: () => isOver && !hasBegun,
+        check(round) {
+          hasBegun = true;
+          job.check(round);
+        },
+        settle(committed) {
+          end();
+          job.settle(committed);
+        },
+        fail(error) {
+          end();
+          job.fail(error);
+        },
+      });
+    },
+  };
+}
+
+function notBegun(ms: number): string {
+  return `The server did not come to this within ${ms / 1_000} s, and will not do it. Send it again`;
+}
+
+function notWritten(ms: number): string {
+  const next = "It may still be done. Send it again under its idempotency key, or look whether it was";
+  return `This was not written within ${ms / 1_000} s. ${next}`;
+}
+
 /** Folds one external event into an execution, decides what follows, and returns the judgement of the event. */
 export async function inject(
   roundLoop: Pick<RoundLoop, "push">,

@@ -35,6 +35,8 @@ export interface StartInput {
   traceparent?: string;
   idempotency?: { caller: string; key: string; bodySha256: string };
   log?: StartLog;
+  /** Length of the request, in bytes. Default 0. */
+  bytes?: number;
 }
 
 /** What the audit log says about a start: in the transaction that writes the execution, so that neither is there without the other. */
@@ -57,6 +59,8 @@ export interface ReportInput {
   idempotencyKey: string | null;
   /** SHA-256 of the body, in hex. */
   bodySha256: string;
+  /** Length of the body. Default 0. */
+  bytes?: number;
   events: { executionId: string; event: ReportedEvent }[];
   /** Requests commands with the answer, which then comes after the events were processed, not only accepted. */
   claim?: ClaimInput;
@@ -187,10 +191,12 @@ export interface OrchestratorLimits {
   lostClaims: number;
   /** Deliveries of a batch that end with the death of their server before its execution fails with POISONED. Default 3. */
   deliveries?: number;
-  /** `FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS`. */
+  /** `FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS`: how long a request may wait for its turn; a batch: to be durable. */
   ackMs: number;
   /** `FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE`. */
   queueMax: number;
+  /** `FLOW_BATCH_ACCEPT_QUEUE_BYTES`. Default: any. */
+  queueBytesMax?: number;
   /** `FLOW_BATCH_PROCESSING_TIMEOUT_SECONDS`. */
   processingMs: number;
   /** `FLOW_BATCH_ACCEPT_WORKERS`: rounds written at a time, while the next one is decided. */

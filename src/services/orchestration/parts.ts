@@ -1,3 +1,4 @@
+import type { Gate } from "./gate.ts";
 import type { Deadlines } from "./memory/deadlines.ts";
 import type { ExecutionCache } from "./memory/execution-cache.ts";
 import type { IdAllocator } from "./memory/id-allocator.ts";
@@ -24,7 +25,5 @@ export interface OrchestratorParts extends OrchestratorDeps {
   /** Called when a command with labels has become ready, and with each poll that leaves commands waiting: pools may have changed. */
   labelled: Set<() => void>;
   now(): number;
-  isClosed(): boolean;
-  /** Throws `FlowError` if the server is stopping or its queue is full. */
-  checkOpen(code: "worker_unavailable" | "UNAVAILABLE"): void;
+  gate: Gate;
 }

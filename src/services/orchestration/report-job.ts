@@ -26,6 +26,8 @@ export interface ReportParts {
   caller: string;
   idempotencyKey: string | null;
   bodySha256: string;
+  /** Length of the request. Default 0. */
+  bytes?: number;
   events: { executionId: string; event: ReportedEvent }[];
   /** The claim to answer with commands; undefined: only accept the events, their consequences are decided afterwards. */
   pendingClaim: PendingClaim | undefined;
@@ -63,6 +65,7 @@ export function createReportJob(parts: ReportParts): ReportJob {
   const job: ReportJob = {
     requestId: parts.requestId,
     executionIds,
+    bytes: parts.bytes ?? 0,
     alone: false,
     isVerified: false,
     eventIds: [],

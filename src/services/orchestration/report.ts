@@ -24,11 +24,16 @@ export function createReport(parts: OrchestratorParts, offer: Orchestrator["offe
   const inFlight = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
   const countFault = createFaultCount(parts);
   const attempt = async (request: ReportRequest) => {
-    const input = await withExecutions(parts, request.isRedelivered === true ? withoutClaim(request) : request);
-    return await send(parts, input, offer).catch(async (error: unknown) => {
-      await countFault(input, error);
-      throw error;
-    });
+    const leave = parts.gate.enter("worker_unavailable", request.bytes ?? 0);
+    try {
+      const input = await withExecutions(parts, request.isRedelivered === true ? withoutClaim(request) : request);
+      return await send(parts, input, offer, leave).catch(async (error: unknown) => {
+        await countFault(input, error);
+        throw error;
+      });
+    } finally {
+      leave();
+    }
   };
   const once = async (request: ReportRequest): Promise<ReportOutcome> => {
     const { caller, idempotencyKey: key, bodySha256 } = request;
@@ -47,7 +52,6 @@ export function createReport(parts: OrchestratorParts, offer: Orchestrator["offe
     return await outcome;
   };
   return async (request) => {
-    parts.checkOpen("worker_unavailable");
     try {
       return await once(request);
     } catch (error) {
@@ -99,11 +103,15 @@ function hasExecution(sent: { executionId: string | undefined; event: ReportedEv
   return sent.executionId !== undefined;
 }
 
-/** Queues the report, and waits until it is written and its claim is answered, or until the time limit. */
+/**
+ * Queues the report, and waits until it is written and its claim is answered, however long other reports take; the time limits
+ * are for a store that stands still. `leave` is called when it is in the queue.
+ */
 async function send(
   parts: OrchestratorParts,
   input: ReportInput,
   offer: Orchestrator["offer"],
+  leave: () => void,
 ): Promise<ReportOutcome> {
   const { ids, roundLoop, limits, observer, deadlines, now } = parts;
   if (!ids.isReady()) await ids.ready();
@@ -126,6 +134,7 @@ async function send(
     fail: answer.refuse,
     isGivenUp: answer.isOver,
   });
+  parts.gate.checkShare(job.executionIds);
   const cancelAck = deadlines.add(limits.ackMs, () => {
     // A report that is being written may be answered by its commit; it is given up only if no round has started on it.
     if (job.hasBegun && input.claim !== undefined) return;
@@ -133,6 +142,7 @@ async function send(
     answer.refuse(notTaken(limits.ackMs));
   });
   const cancelLimit = deadlines.add(limits.processingMs, () => answer.refuse(tooSlow(limits.processingMs)));
+  leave();
   roundLoop.push(job);
   try {
     const commands = await answer.commands;
@@ -236,7 +246,7 @@ function afterwards(
     const context = batchTimings(job.requestId, end, { arrivedAt, endedAt: now(), commandsGenerated });
     cache.entry(executionId).markers.push({ type: "batch.completed", at: now(), context });
     parts.deadlines.add(MARKER_MS, () => {
-      if (cache.entry(executionId).markers.length > 0 && !parts.isClosed()) roundLoop.push(markersOf(executionId));
+      if (cache.entry(executionId).markers.length > 0 && !parts.gate.isClosed()) roundLoop.push(markersOf(executionId));
     });
   };
   if (job.processed) {
@@ -300,7 +310,7 @@ function notEnqueued(cause: FlowError): FlowError {
 }
 
 function notTaken(ms: number): FlowError {
-  const message = `The batch was not taken within ${ms / 1_000} s`;
+  const message = `The batch was not written within ${ms / 1_000} s`;
   return new FlowError("ack_timeout", `${message}. Send it again under the same idempotency key`);
 }
 

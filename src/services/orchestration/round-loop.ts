@@ -57,7 +57,12 @@ export interface RoundLoop {
   unshift(job: Job): void;
   /** Commands have become ready, or a claim is waiting. */
   wake(): void;
+  /** Jobs that wait. */
   depth(): number;
+  /** Bytes of their requests. */
+  bytes(): number;
+  /** Requests that wait for one execution. */
+  waitingFor(executionId: string): number;
   /** Resolves when no job is queued or under way. */
   idle(): Promise<void>;
 }
@@ -125,7 +130,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
       schedule();
     },
     wake,
-    depth: queue.length,
+    ...{ depth: queue.length, bytes: queue.bytes, waitingFor: queue.waiting },
     idle: () =>
       new Promise((resolve) => {
         idlers.push(resolve);

@@ -7,7 +7,7 @@ import { loadedReferences } from "../../language/template/loaded-references.ts";
 import type { ExecutionStart } from "../../ports/execution-store.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
-import { runJob, startJob } from "./jobs.ts";
+import { runJob, startJob, withTimeLimits } from "./jobs.ts";
 import { decisionsOf, type LiveExecution, trustDomain } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { Orchestrator, StartInput } from "./orchestrator.ts";
@@ -16,24 +16,37 @@ import type { OrchestratorParts } from "./parts.ts";
 /** Creates {@link Orchestrator.start}. */
 export function createStart(parts: OrchestratorParts): Orchestrator["start"] {
   return async (input) => {
-    parts.checkOpen("UNAVAILABLE");
-    const known = await findKnown(parts, input);
-    if (known !== undefined) return known;
-    const source = await parts.programs(input.entry.catalogId);
-    if (!parts.ids.isReady()) await parts.ids.ready();
-    const executionId = String(parts.ids.next());
+    const leave = parts.gate.enter("UNAVAILABLE", input.bytes ?? 0);
     try {
-      await begin(parts, input, source, executionId);
-      input.log?.ended(true);
-      return { executionId, status: parts.cache.peek(executionId)?.live?.state.status ?? "RUNNING", duplicate: false };
-    } catch (error) {
-      input.log?.ended(false);
-      // Two requests with one key at the same moment: the other request was first.
-      const first = parts.isDuplicateKey(error) ? await findKnown(parts, input) : undefined;
-      if (first === undefined) throw error;
-      return first;
+      return await startOnce(parts, input, leave);
+    } finally {
+      leave();
     }
   };
+}
+
+/** @param leave is called when the start is in the queue. */
+async function startOnce(
+  parts: OrchestratorParts,
+  input: StartInput,
+  leave: () => void,
+): ReturnType<Orchestrator["start"]> {
+  const known = await findKnown(parts, input);
+  if (known !== undefined) return known;
+  const source = await parts.programs(input.entry.catalogId);
+  if (!parts.ids.isReady()) await parts.ids.ready();
+  const executionId = String(parts.ids.next());
+  try {
+    await begin(parts, input, source, executionId, leave);
+    input.log?.ended(true);
+    return { executionId, status: parts.cache.peek(executionId)?.live?.state.status ?? "RUNNING", duplicate: false };
+  } catch (error) {
+    input.log?.ended(false);
+    // Two requests with one key at the same moment: the other request was first.
+    const first = parts.isDuplicateKey(error) ? await findKnown(parts, input) : undefined;
+    if (first === undefined) throw error;
+    return first;
+  }
 }
 
 async function begin(
@@ -41,8 +54,9 @@ async function begin(
   input: StartInput,
   source: CommandProgram,
   executionId: string,
+  leave: () => void,
 ): Promise<void> {
-  const { now, applyDeps, env, cache, roundLoop } = parts;
+  const { now, applyDeps, env, cache } = parts;
   checkReturnStep(source.program, input.returnStep);
   const decisions = decisionsOf(parts, executionId, () => input.parent);
   const references = loadedReferences(decisions.store);
@@ -89,7 +103,9 @@ async function begin(
   const cached = cache.entry(executionId);
   // There is nothing to load yet.
   cached.missing = true;
-  await runJob(roundLoop, [executionId], (base) => startJob(first, start, fresh, base));
+  const { bytes = 0 } = input;
+  leave();
+  await runJob(withTimeLimits(parts), [executionId], (base) => ({ ...startJob(first, start, fresh, base), bytes }));
 }
 
 function traceOf(parts: OrchestratorParts, executionId: string, traceparent: string | undefined): TraceRef | undefined {

@@ -5,17 +5,19 @@ import { parseDuration } from "../../../src/platform/config/duration.ts";
 
 test("the service's settings have the defaults of the specification, in milliseconds and bytes", () => {
   const config = loadConfig({});
+  // Not its 0.25 s: a queue that is long makes a server answer late, and one that is full makes it refuse.
+  assert.equal(config.batchEnqueueTimeoutMs, 10_000);
   assert.deepEqual(
     [
-      config.batchEnqueueTimeoutMs,
       config.batchQueueMax,
+      config.batchQueueBytes,
       config.batchProcessors,
       config.batchProcessingTimeoutMs,
       config.batchStatusPollMs,
       config.batchEventsMax,
       config.batchBytesMax,
     ],
-    [250, 1_024, 1, 15_000, 500, 256, 2_097_152],
+    [1_024, 67_108_864, 1, 15_000, 500, 256, 2_097_152],
   );
   assert.deepEqual(
     [
@@ -58,6 +60,7 @@ test("times name the least and the greatest value that can be used; these two ca
 for (const [name, text] of [
   ["FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE", "0"],
   ["FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE", "1.5"],
+  ["FLOW_BATCH_ACCEPT_QUEUE_BYTES", "64MiB"],
   ["FLOW_BATCH_EVENTS_MAX", "many"],
   ["FLOW_BATCH_PROCESSING_TIMEOUT_SECONDS", "0"],
   ["FLOW_BATCH_PROCESSING_TIMEOUT_SECONDS", "-1"],

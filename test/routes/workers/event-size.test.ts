@@ -8,8 +8,6 @@ import { endOf, ONE_STEP, workWith } from "../../support/service/api-work.ts";
 
 const api = await openApi({
   FLOW_BATCH_BYTES_MAX: String(8 * 1024 * 1024),
-  // Megabytes on a machine that has other things to do.
-  FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS: "20",
 });
 const work = workWith(api);
 before(() => work.register("e/one", ONE_STEP));

@@ -108,7 +108,7 @@ test("a command that failed so is not failed again by another notice, and its wo
 });
 
 test("with a limit of one the first lost claim is the last", async () => {
-  const limits = { leaseMs: 1, lostClaims: 1, ackMs: 250, queueMax: 9, processingMs: 15_000, processors: 1 };
+  const limits = { leaseMs: 1, lostClaims: 1, ackMs: 10_000, queueMax: 9, processingMs: 15_000, processors: 1 };
   const opened = openOrchestrator({ limits });
   const executionId = await opened.start(ONE_STEP);
   await lose(opened, ["w1"]);

@@ -40,7 +40,7 @@ export function openOrchestrator(
     clock: systemClock,
     defer: setImmediate,
     env: {},
-    limits: { leaseMs: 120_000, lostClaims: 3, ackMs: 250, queueMax: 1_024, processingMs: 15_000, processors: 1 },
+    limits: { leaseMs: 120_000, lostClaims: 3, ackMs: 10_000, queueMax: 1_024, processingMs: 15_000, processors: 1 },
     resultOf: (state) => resultOf(state)?.value ?? null,
     isRetryable: () => false,
     isDuplicateKey: (error) => error instanceof DuplicateKey,

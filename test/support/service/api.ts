@@ -59,9 +59,6 @@ export async function openApi(
   return api;
 }
 
-/** A busy machine may take longer than a quarter of a second to take a batch, and is not to be told from one that hangs. */
-const PATIENCE = { FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS: "60" };
-
 /** The API over a database, whatever its state. `settings` are environment variables. */
 export async function buildApi(
   database: Database,
@@ -79,7 +76,7 @@ export async function buildApi(
   const onRegistered = ({ kind, unchanged }: { kind: string; unchanged: boolean }) =>
     metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
   const logger = createLogger("debug", stream);
-  const config = loadConfig({ ...PATIENCE, ...settings });
+  const config = loadConfig(settings);
   const resultsFolder = await mkdtemp(join(tmpdir(), "flow-results-"));
   after(() => rm(resultsFolder, { recursive: true, force: true }));
   const observer: OrchestratorObserver = {

@@ -34,7 +34,7 @@ export interface JobQueue {
   /** True if it is in no round and loaded; otherwise starts to load it. */
   isUsable(cached: CachedExecution): boolean;
   length(): number;
-  /** Jobs that wait for this execution. */
+  /** Requests that wait for this execution. */
   waiting(executionId: string): number;
   /** Bytes of the requests that wait. */
   bytes(): number;
@@ -149,7 +149,7 @@ interface Lanes {
 function createLanes(): Lanes {
   const entries = new Set<Entry>();
   /** A job of several executions is in the lane of each. */
-  const lanes = new Map<string, Line<Entry>>();
+  const lanes = new Map<string, Lane>();
   const offered = { urgent: emptyLine<Entry>(), other: emptyLine<Entry>() };
   let bytes = 0;
 
@@ -167,8 +167,9 @@ function createLanes(): Lanes {
       entries.add(entry);
       bytes += job.bytes ?? 0;
       for (const id of entry.executionIds) {
-        const lane = lanes.get(id) ?? emptyLine<Entry>();
+        const lane = lanes.get(id) ?? { ...emptyLine<Entry>(), requests: 0 };
         lanes.set(id, lane);
+        if (job.bytes !== undefined) lane.requests += 1;
         if (isUrgent) prepend(lane, entry);
         else append(lane, entry);
       }
@@ -181,6 +182,7 @@ function createLanes(): Lanes {
         const lane = lanes.get(id);
         if (lane === undefined) continue;
         removeFrom(lane, entry);
+        if (entry.job.bytes !== undefined) lane.requests -= 1;
         if (lane.size === 0) lanes.delete(id);
         else release(id);
       }
@@ -198,9 +200,14 @@ function createLanes(): Lanes {
     },
     of: (executionId) => (executionId === undefined ? [...entries] : valuesOf(lanes.get(executionId))),
     count: () => entries.size,
-    waiting: (executionId) => lanes.get(executionId)?.size ?? 0,
+    waiting: (executionId) => lanes.get(executionId)?.requests ?? 0,
     bytes: () => bytes,
   };
+}
+
+interface Lane extends Line<Entry> {
+  /** Those that a caller waits for; the others are what follows from them. */
+  requests: number;
 }
 
 /** Values one after the other. An array would move all that is left with each `shift`, once it is long. */

@@ -13,7 +13,7 @@ import type { ClaimedCommand, ClaimInput, RoundTimings } from "./types.ts";
 export interface Job {
   /** Executions that it works on; it waits until none of them is in another round. */
   executionIds: string[];
-  /** Length of the request that it came with, in bytes. Default 0. */
+  /** Length of the request that it is, in bytes; of what follows from another job: undefined. */
   bytes?: number;
   /** Run it in a round of its own: a round with several jobs has failed, and this finds out which one caused it. */
   alone: boolean;

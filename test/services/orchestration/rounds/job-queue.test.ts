@@ -24,7 +24,7 @@ function setup(loads: Record<string, Promise<undefined>> = {}) {
     cache,
     failed,
     load,
-    push: (name: string, ...ids: string[]) => queue.push(jobOf(name, ids)),
+    push: (name: string, ...ids: string[]) => queue.push(jobOf(name, ids, { bytes: 1 })),
     take: () => queue.take().map(nameOf),
     /** A round works on these executions, until the function that is returned is called. */
     begin(...ids: string[]) {
@@ -66,11 +66,13 @@ test("jobs run in order; a later job waits for the executions that an earlier on
   push("3", "a");
   push("4", "c");
   push("5", "b");
+  // No request: it follows from one.
+  queue.unshift([jobOf("0", ["b"])]);
   assert.deepEqual(take(), ["1", "4"]);
   assert.deepEqual(take(), []);
-  assert.deepEqual([queue.length(), queue.waiting("a"), queue.waiting("b"), queue.waiting("c")], [3, 2, 2, 0]);
+  assert.deepEqual([queue.length(), queue.waiting("a"), queue.waiting("b"), queue.waiting("c")], [4, 2, 2, 0]);
   end();
-  assert.deepEqual(take(), ["2", "3", "5"]);
+  assert.deepEqual(take(), ["0", "2", "3", "5"]);
   assert.deepEqual([queue.length(), queue.waiting("a"), take()], [0, 0, []]);
 });
 
@@ -126,7 +128,7 @@ test("a job whose caller has left is dropped, and the next one takes its place",
   await load("a");
   queue.push(jobOf("left", ["a"], { isAbandoned: () => true, bytes: 7 }));
   push("stays", "a");
-  assert.equal(queue.bytes(), 7);
+  assert.equal(queue.bytes(), 8);
   assert.deepEqual([take(), queue.length(), queue.bytes()], [["stays"], 0, 0]);
 });
 

@@ -6,7 +6,7 @@ const FEW = { groupMax: 4, readyMax: 8, groupMin: 2 };
 const LIMITS = {
   leaseMs: 120_000,
   lostClaims: 3,
-  ackMs: 250,
+  ackMs: 10_000,
   queueMax: 1_024,
   processingMs: 15_000,
   processors: 1,
