@@ -3,19 +3,28 @@ import { test } from "node:test";
 import { connect } from "nats";
 import { startTestNats } from "../support/servers/nats-server.ts";
 import { WORK_DONE } from "./support/playbooks.ts";
-import { LONG, openStand } from "./support/stand.ts";
+import { LONG, openStand, ownedByFile } from "./support/stand.ts";
 import { until } from "./support/until.ts";
 
 /* What happens to the broker (the fault matrix in the design): gone, back, emptied, and telling lies. */
 
 const nats = await startTestNats();
 
-test("NATS is killed, started again and emptied under load: two servers continue by polling, and use it again when it is back", async (t) => {
-  const stand = await openStand(t, { ...LONG, BROKER_URL: nats.url });
-  const servers = await Promise.all([stand.server(), stand.server()]);
-  const [one, two] = servers;
-  const client = await stand.client(one);
-  const workers = await Promise.all([stand.worker(one, "one"), stand.worker(two, "two")]);
+/** Everything that the tests use: it starts without NATS, and outlives what happens to it. */
+const stand = await openStand(ownedByFile(), { ...LONG, BROKER_URL: nats.url });
+await nats.stop();
+const servers = await Promise.all([stand.server(), stand.server()]);
+const [one, two] = servers;
+const workers = await Promise.all([stand.worker(one, "one"), stand.worker(two, "two")]);
+const client = await stand.client(one);
+
+test("servers start without NATS, and use it as soon as it is available", async () => {
+  await stand.finish(client, await stand.start(client, "work", 2), WORK_DONE);
+  await nats.start();
+  for (const server of servers) await server.untilLog("notices go to and come from other servers");
+});
+
+test("NATS is killed, started again and emptied under load: two servers continue by polling, and use it again when it is back", async () => {
   const ids = await stand.start(client, "work", 6);
   await nats.stop();
   ids.push(...(await stand.start(client, "work", 6)));
@@ -36,22 +45,7 @@ test("NATS is killed, started again and emptied under load: two servers continue
   );
 });
 
-test("servers start without NATS, and use it as soon as it is available", async (t) => {
-  await nats.stop();
-  const stand = await openStand(t, { ...LONG, BROKER_URL: nats.url });
-  const server = await stand.server();
-  const client = await stand.client(server);
-  await stand.worker(server, "one");
-  await stand.finish(client, await stand.start(client, "work", 2), WORK_DONE);
-  await nats.start();
-  await server.untilLog("notices go to and come from other servers");
-});
-
 test("forged, duplicate, stale or invalid notices: no command is claimed twice", async (t) => {
-  const stand = await openStand(t, { ...LONG, BROKER_URL: nats.url });
-  const [one, two] = await Promise.all([stand.server(), stand.server()]);
-  const client = await stand.client(one);
-  await Promise.all([stand.worker(one, "one"), stand.worker(two, "two")]);
   const before = await stand.start(client, "work", 1);
   await stand.finish(client, before, WORK_DONE);
   const held = stand.effects.hold("fan");

@@ -1,23 +1,20 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { endOf } from "../support/service/api-work.ts";
 import { startManualWorker } from "./support/manual-worker.ts";
 import { peakMb } from "./support/memory.ts";
 import { PAIR_DONE, WORK_DONE } from "./support/playbooks.ts";
-import { LONG, openStand } from "./support/stand.ts";
+import { LONG, openStand, ownedByFile } from "./support/stand.ts";
 
 /* Input that is meant to break something (the fault matrix in the design): a clear refusal, and everyone else goes on. */
 
-async function open(t: TestContext) {
-  const stand = await openStand(t, LONG);
-  const server = await stand.server();
-  return { stand, server, client: await stand.client(server) };
-}
+const stand = await openStand(ownedByFile(), LONG);
+const server = await stand.server();
+const client = await stand.client(server);
 
-test("malformed events, or events of an unknown command: 4xx that names them, and nothing is written", async (t) => {
-  const { stand, client } = await open(t);
+test("malformed events, or events of an unknown command: 4xx that names them, and nothing is written", async () => {
   const worker = await startManualWorker(client, "manual");
   const [id = ""] = await stand.start(client, "pair", 1);
   const command = await worker.claim(id);
@@ -52,8 +49,7 @@ test("malformed events, or events of an unknown command: 4xx that names them, an
 });
 
 test("templates that throw or do not end: their executions fail with a code, other executions continue", async (t) => {
-  const { stand, server, client } = await open(t);
-  await stand.worker(server, "one");
+  await stand.during(t).worker(server, "one");
   const endless = "{% for a in range(10000) %}{% for b in range(10000) %}{{ a * b }}{% endfor %}{% endfor %}";
   const poison = [
     ["throws", "{{ [] | sum + {} }}", "TEMPLATE_ERROR", "TEMPLATE_ERROR"],
@@ -74,8 +70,7 @@ test("templates that throw or do not end: their executions fail with a code, oth
   await stand.finish(client, sound, { ...WORK_DONE, once: true });
 });
 
-test("documents with alias bombs, deep nesting or excessive size are refused in bounded time and memory", async (t) => {
-  const { server, client } = await open(t);
+test("documents with alias bombs, deep nesting or excessive size are refused in bounded time and memory", async () => {
   const levels = Array.from(
     { length: 30 },
     (_, level) => `  l${level + 1}: &l${level + 1} [${Array(10).fill(`*l${level}`)}]`,
@@ -95,7 +90,6 @@ test("documents with alias bombs, deep nesting or excessive size are refused in 
 });
 
 test("bodies without an end: 413 as soon as the limit is exceeded; the server's memory is bounded", async (t) => {
-  const { stand, server, client } = await open(t);
   const before = peakMb(server.pid);
   for (const path of ["/api/events/batch", "/api/execute", "/api/catalog/register", "/api/commands/claim"]) {
     assert.match(await pour(server.port, path, "announced"), /^HTTP\/1\.1 413 /, path);
@@ -103,7 +97,7 @@ test("bodies without an end: 413 as soon as the limit is exceeded; the server's 
   }
   const grown = peakMb(server.pid) - before;
   assert.ok(grown < 150, `The server grew by ${grown} MB`);
-  await stand.worker(server, "one");
+  await stand.during(t).worker(server, "one");
   await stand.finish(client, await stand.start(client, "work", 1), WORK_DONE);
 });
 

@@ -7,14 +7,17 @@ import { startServerProcess } from "../support/service/service-process.ts";
 import { createClient } from "./support/client.ts";
 import { startManualWorker } from "./support/manual-worker.ts";
 import { PAIR_DONE, PARENT_DONE, WORK_DONE } from "./support/playbooks.ts";
-import { LONG, openStand } from "./support/stand.ts";
+import { LONG, openStand, ownedByFile } from "./support/stand.ts";
 import { until } from "./support/until.ts";
 
 /* Several servers on one database (the fault matrix in the design), without a broker: they meet in the database alone. */
 
+const shared = await openStand(ownedByFile(), LONG);
+/** Of the tests that stop none of them. */
+const [one, two] = await Promise.all([shared.server(), shared.server()]);
+
 test("two servers with a worker each share all executions: both servers work on each, and nothing is done twice", async (t) => {
-  const stand = await openStand(t, LONG);
-  const [one, two] = await Promise.all([stand.server(), stand.server()]);
+  const stand = shared.during(t);
   const [first, second] = [await stand.client(one), await stand.client(two)];
   await Promise.all([stand.worker(one, "one"), stand.worker(two, "two")]);
   const [left, right, parents] = await Promise.all([
@@ -29,8 +32,7 @@ test("two servers with a worker each share all executions: both servers work on 
 });
 
 test("a duplicate batch, sent to both servers at once and again later, is accepted once", async (t) => {
-  const stand = await openStand(t, LONG);
-  const [one, two] = await Promise.all([stand.server(), stand.server()]);
+  const stand = shared.during(t);
   const clients = [await stand.client(one), await stand.client(two)] as const;
   const worker = await startManualWorker(clients[0], "manual");
   const ids = await stand.start(clients[0], "pair", 5);
@@ -53,34 +55,6 @@ test("a duplicate batch, sent to both servers at once and again later, is accept
   await stand.finish(clients[1], ids, { ...PAIR_DONE, once: true });
 });
 
-test("events that arrive out of order are refused and change nothing; in order they are accepted", async (t) => {
-  const stand = await openStand(t, LONG);
-  const server = await stand.server();
-  const client = await stand.client(server);
-  const worker = await startManualWorker(client, "manual");
-  const [id = ""] = await stand.start(client, "pair", 1);
-  const command = await worker.claim(id);
-  const [done, end] = endOf(command, { step: command.step });
-  assert.ok(done !== undefined && end !== undefined);
-  // As workers send it: with the tasks that make up its result.
-  const completed = { ...end, result: { status: "ok", context: { tasks: [done["task"]] } } };
-  const started = { ...completed, event_type: "command.started" };
-  const reasons = async (...events: object[]) => {
-    const { status, body } = await client.report("manual", events);
-    return status === 202 ? "accepted" : body.detail.events.map(({ reason }) => reason).join();
-  };
-  assert.equal(await reasons(completed, done), "early");
-  assert.equal(await reasons({ ...done, attempt: 2 }), "stale");
-  // `done` before `started` is no contradiction: what was done has been started.
-  assert.equal(await reasons(done), "accepted");
-  assert.equal(await reasons(started), "accepted");
-  assert.equal(await reasons(completed, completed), "unknown");
-  assert.equal(await reasons(completed), "accepted");
-  assert.equal(await reasons(started), "unknown");
-  await worker.end(await worker.claim(id));
-  await stand.finish(client, [id], { ...PAIR_DONE, once: true });
-});
-
 test("servers that start at the same moment on an empty database: one migrates, the others wait, all serve", async (t) => {
   const { url } = await createTestDatabase();
   const stand = await openStand(t, LONG, url);
@@ -94,8 +68,8 @@ test("servers that start at the same moment on an empty database: one migrates, 
   const client = await stand.client(...servers);
   await stand.worker(servers[0], "one");
   const ids = await stand.start(client, "work", 6);
-  // And more of them come, and look at the schema, under load.
-  await Promise.all([stand.server(), stand.server()]);
+  // And one more comes, and looks at the schema, under load.
+  await stand.server();
   await stand.finish(client, ids, { ...WORK_DONE, once: true });
 });
 
@@ -111,21 +85,17 @@ test("SIGTERM of the role `all` under load, and its restart: nothing is lost, no
   let service = await all();
   const { port } = service;
   const client = await stand.client(service);
-  const ids: string[] = [];
-  for (let stops = 0; stops < 2; stops += 1) {
-    const before = stand.effects.counts.size;
-    ids.push(...(await stand.start(client, "work", 8)));
-    await until("work goes on", () => stand.effects.counts.size >= before + 8);
-    const { code, stderr } = await service.end("SIGTERM");
-    assert.equal(code, 0, stderr);
-    service = await all(port);
-  }
+  const before = stand.effects.counts.size;
+  const ids = await stand.start(client, "work", 8);
+  await until("work goes on", () => stand.effects.counts.size >= before + 8);
+  const { code, stderr } = await service.end("SIGTERM");
+  assert.equal(code, 0, stderr);
+  service = await all(port);
   await stand.finish(createClient(service.url), ids, { ...WORK_DONE, once: true });
 });
 
 test("commands that a stopped worker gives back are claimed at once by a worker of the other server", async (t) => {
-  const stand = await openStand(t, LONG);
-  const [one, two] = await Promise.all([stand.server(), stand.server()]);
+  const stand = shared.during(t);
   const client = await stand.client(one);
   const first = await stand.worker(one, "first", { FLOW_WORKER_DRAIN_SECONDS: "2" });
   const held = stand.effects.hold("first");

@@ -6,7 +6,7 @@ import { LONG, openStand, SHORT } from "./support/stand.ts";
 
 /* Work that no worker can do, and the work beside it. */
 
-const WAITING = 100_000;
+const WAITING = 50_000;
 /** A run of two steps takes some 10 ms; what stands still takes until the next poll, and more. */
 const RUN_MS_MAX = 1_000;
 const RUNS = 20;
@@ -50,6 +50,6 @@ test(`the commands of a killed worker do not queue behind ${WAITING} waiting com
   t.diagnostic(`another worker had them after ${seconds.toFixed(1)} s`);
   held.release();
   await stand.finish(client, ids, WORK_DONE);
-  // Lease, silence and sweep take a second each; behind what waits it would be 200 s.
+  // Lease, silence and sweep take a second each; behind what waits it would be 100 s.
   assert.ok(seconds < 30, `${seconds} s`);
 });

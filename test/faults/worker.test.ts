@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PARENT_DONE, WORK_DONE } from "./support/playbooks.ts";
-import { LONG, openStand } from "./support/stand.ts";
+import { LONG, openStand, ownedByFile } from "./support/stand.ts";
 import { until } from "./support/until.ts";
 
 const call = (name: string) => `{kind: http, method: POST, url: "{{ workload.effects }}/{{ execution_id }}/${name}"}`;
@@ -16,9 +16,12 @@ workflow:
 
 /* What happens to workers (the fault matrix in the design): killed, frozen, told to stop. */
 
+const shared = await openStand(ownedByFile());
+/** Of the tests whose leases are short. */
+const server = await shared.server();
+
 test("a worker is killed in a task: another gets its commands when the leases end, each with a higher attempt", async (t) => {
-  const stand = await openStand(t);
-  const server = await stand.server();
+  const stand = shared.during(t);
   const client = await stand.client(server);
   const first = await stand.worker(server, "first");
   const held = stand.effects.hold("first");
@@ -37,8 +40,7 @@ test("a worker is killed in a task: another gets its commands when the leases en
 });
 
 test("a worker that is killed while it waits for a sub-playbook: the next one waits for the same execution", async (t) => {
-  const stand = await openStand(t);
-  const server = await stand.server();
+  const stand = shared.during(t);
   const client = await stand.client(server);
   const first = await stand.worker(server, "first");
   const held = stand.effects.hold("last");
@@ -57,8 +59,7 @@ test("a worker that is killed while it waits for a sub-playbook: the next one wa
 });
 
 test("a worker that is frozen for longer than its lease: its late report is refused, and the work is neither lost nor duplicated in the log", async (t) => {
-  const stand = await openStand(t);
-  const server = await stand.server();
+  const stand = shared.during(t);
   const client = await stand.client(server);
   const frozen = await stand.worker(server, "frozen");
   const held = stand.effects.hold("first");
@@ -96,8 +97,7 @@ test("a worker that is frozen for longer than its lease: its late report is refu
 });
 
 test("a worker that is frozen for longer than its lease starts nothing before its next heartbeat: another runs the next task", async (t) => {
-  const stand = await openStand(t);
-  const server = await stand.server();
+  const stand = shared.during(t);
   const client = await stand.client(server);
   await client.register(TWO_TASKS);
   const frozen = await stand.worker(server, "frozen");

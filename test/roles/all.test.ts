@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { isAlive } from "../../src/platform/system/process.ts";
 import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
@@ -58,12 +58,19 @@ async function iterationOrder(server: Serving, id: string): Promise<unknown[]> {
   return events.map(({ iteration }) => iteration);
 }
 
-test("with nothing set up: serve has a worker that runs playbooks, python, shell and sub-playbooks among them", async (t) => {
-  const folder = await folderWith(t, {});
-  const server = await startServe(t, folder, {}, ALL);
-  await start(server, "double", '- step: only\n  tool: {kind: noop, result: {twice: "{{ workload.n * 2 }}"}}\n');
+const closers: (() => unknown)[] = [];
+after(async () => {
+  for (const close of closers.reverse()) await close();
+});
+const closing = { after: (close: () => unknown) => void closers.push(close) };
+const firstFolder = await folderWith(closing, {});
+/** A first start with nothing set up, until the test that ends it. */
+const first = await startServe(closing, firstFolder, {}, ALL);
+
+test("with nothing set up: serve has a worker that runs playbooks, python, shell and sub-playbooks among them", async () => {
+  await start(first, "double", '- step: only\n  tool: {kind: noop, result: {twice: "{{ workload.n * 2 }}"}}\n');
   const id = await start(
-    server,
+    first,
     "parent",
     `- step: shell
   tool: {kind: shell, command: "echo 4"}
@@ -75,48 +82,45 @@ test("with nothing set up: serve has a worker that runs playbooks, python, shell
   tool: {kind: python, args: {n: "{{ call.twice }}"}, code: "result = {'answer': n}"}
 `,
   );
-  const { status, result, error } = await end(server, id);
+  const { status, result, error } = await end(first, id);
   assert.deepEqual([status, result, error], ["COMPLETED", { answer: 42 }, null]);
-  const pid = await workerPid(server);
-  server.process.kill("SIGTERM");
-  const { code, stderr } = await server.ended;
-  assert.equal(code, 0, stderr);
-  assert.equal(isAlive(pid), false);
-  const roles = new Set(
-    stderr
-      .trim()
-      .split("\n")
-      .map((line) => (JSON.parse(line) as { role: string }).role),
-  );
-  assert.deepEqual(roles, new Set(["server", "worker"]));
 });
 
-test("SIGTERM under work: running work ends and is reported, no step fails, none is repeated", async (t) => {
-  const { url: databaseUrl } = await createServedDatabase();
-  const folder = await folderWith(t, {});
-  const environment = { ...ownDatabase(databaseUrl), FLOW_WORKER_TOOLS: "all", FLOW_TASK_FOLDER: folder };
-  const server = await startServe(t, folder, environment, ALL);
-  // The step ends when the worker has been told to stop, which it sees by the log.
-  const script = "touch began; while [ ! -e go ]; do sleep 0.02; done; echo done > ended";
-  const id = await start(server, "slow", `- step: only\n  tool: {kind: shell, command: "${script}"}\n`);
-  await file(join(folder, "began"));
-  server.process.kill("SIGTERM");
-  await server.untilStderr('"stopping"');
-  await writeFile(join(folder, "go"), "");
-  const { code, stderr } = await server.ended;
-  assert.equal(code, 0, stderr);
-  assert.equal(await readFile(join(folder, "ended"), "utf8"), "done\n");
-  const again = await startServe(t, folder, environment, ALL);
-  assert.equal((await end(again, id)).status, "COMPLETED");
-  const { events } = await call<{ events: { event_type: string; attempt?: number }[] }>(
-    again,
-    "GET",
-    `/api/executions/${id}/events`,
-  );
+test("a worker begins the iterations of a loop in their order, also right after an ordinary step", async () => {
+  const steps = `- {step: start, tool: {kind: noop}, next: fan}
+- {step: fan, loop: {in: 6, spec: {mode: parallel}}, tool: {kind: noop}}
+`;
+  await end(first, await start(first, "fan", steps));
+  const orders: unknown[][] = [];
+  for (let run = 0; run < 20; run += 1) {
+    const { execution_id: id } = await call<{ execution_id: string }>(first, "POST", "/api/execute", { path: "fan" });
+    assert.equal((await end(first, id)).status, "COMPLETED");
+    orders.push(await iterationOrder(first, id));
+  }
   assert.deepEqual(
-    events.filter(({ event_type }) => /claimed|failed|error/.test(event_type)).map(({ attempt }) => attempt),
-    [1],
+    orders,
+    orders.map(() => [0, 1, 2, 3, 4, 5]),
   );
+});
+
+test("its keys are for its owner alone; told to stop it ends with its worker, and no line of all that is one of trouble or about logins", async () => {
+  assert.equal((await stat(join(firstFolder, ".flow/encryption-keys"))).mode & 0o777, 0o600);
+  const pid = await workerPid(first);
+  first.process.kill("SIGTERM");
+  const { code, stderr } = await first.ended;
+  assert.equal(code, 0, stderr);
+  assert.equal(isAlive(pid), false);
+  const lines = stderr
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { role: string; level: string; msg: string });
+  assert.deepEqual(new Set(lines.map(({ role }) => role)), new Set(["server", "worker"]));
+  assert.deepEqual(
+    lines.filter(({ level, msg }) => !["debug", "info"].includes(level) || /log in|logins|pg_auth/.test(msg)),
+    [],
+  );
+  const data = /Making a PostgreSQL data folder in ([^"]+)/.exec(stderr)?.[1] ?? "";
+  assert.doesNotMatch(await readFile(join(data, "server.log"), "utf8"), /ERROR|FATAL/);
 });
 
 test("a worker that is killed is started again and its command is run by the next one; a server that is killed takes it along", async (t) => {
@@ -176,23 +180,4 @@ test("kill -9 of all of it, with a database of its own: the next start has what 
   );
   // By the lease of what it held, and the silence of its worker, it would be minutes.
   assert.ok(seconds < 15, `${seconds} s`);
-});
-
-test("a worker begins the iterations of a loop in their order, also right after an ordinary step", async (t) => {
-  const { url } = await createServedDatabase();
-  const server = await startServe(t, await folderWith(t, {}), ownDatabase(url), ALL);
-  const steps = `- {step: start, tool: {kind: noop}, next: fan}
-- {step: fan, loop: {in: 6, spec: {mode: parallel}}, tool: {kind: noop}}
-`;
-  await end(server, await start(server, "fan", steps));
-  const orders: unknown[][] = [];
-  for (let run = 0; run < 20; run += 1) {
-    const { execution_id: id } = await call<{ execution_id: string }>(server, "POST", "/api/execute", { path: "fan" });
-    assert.equal((await end(server, id)).status, "COMPLETED");
-    orders.push(await iterationOrder(server, id));
-  }
-  assert.deepEqual(
-    orders,
-    orders.map(() => [0, 1, 2, 3, 4, 5]),
-  );
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { before, type TestContext, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { connectServer, type ServerConnection } from "../../src/adapters/server/connection.ts";
 import { createServerKeychain } from "../../src/adapters/server/keychain.ts";
 import { systemClock } from "../../src/adapters/system-clock.ts";
@@ -15,12 +15,21 @@ import { type Serving, startServe } from "../support/service/serve.ts";
 
 // Keychain entries of playbooks on a real service: a server, a worker, PostgreSQL, and a token endpoint.
 
-let databaseUrl: string;
+const closers: (() => unknown)[] = [];
+after(async () => {
+  for (const close of closers.reverse()) await close();
+});
+const closing = { after: (close: () => unknown) => void closers.push(close) };
+
+/** The service of all tests: each has a playbook and an endpoint of its own. */
+let serving: Serving;
 before(async () => {
-  ({ url: databaseUrl } = await createServedDatabase());
+  const { url } = await createServedDatabase();
+  const environment = { ...ownDatabase(url), FLOW_HTTP_ALLOW_PRIVATE: "all", FLOW_WORKER_TOOLS: "all" };
+  serving = await startServe(closing, await folderWith(closing, {}), environment, ["--role", "all"]);
 });
 
-/** A service, and an endpoint that gives the tokens `t-1`, `t-2`, … and takes them at `/api`. */
+/** The service, and an endpoint that gives the tokens `t-1`, `t-2`, … and takes them at `/api`. */
 async function service(t: TestContext, tokenAnswer?: (request: RecordedRequest, count: number) => Answer) {
   let count = 0;
   const endpoint = await startHttpServer((request, response) => {
@@ -29,10 +38,7 @@ async function service(t: TestContext, tokenAnswer?: (request: RecordedRequest, 
     respond(response, tokenAnswer?.(request, count) ?? [200, { access_token: `t-${count}`, expires_in: 900 }]);
   });
   t.after(() => endpoint.close());
-  const folder = await folderWith(t, {});
-  const environment = { ...ownDatabase(databaseUrl), FLOW_HTTP_ALLOW_PRIVATE: "all", FLOW_WORKER_TOOLS: "all" };
-  const serving = await startServe(t, folder, environment, ["--role", "all"]);
-  return { serving, endpoint, api: client(serving) };
+  return { endpoint, api: client(serving) };
 }
 
 function client({ url }: Serving) {
@@ -120,7 +126,7 @@ test("an entry that was put in by the API and has expired is renewed as it says,
 });
 
 test("a renewal that fails is logged, fails the step with the specified text, and leaves the entry expired", async (t) => {
-  const { api, endpoint, serving } = await service(t, () => [503, { error: "down" }]);
+  const { api, endpoint } = await service(t, () => [503, { error: "down" }]);
   const catalogId = await api.register(usesToken("kc/fails", endpoint));
   const entry = { token_data: { access_token: "old" }, credential_type: "oauth2", expires_at: "2020-01-01T00:00:00Z" };
   const renewal = { auto_renew: true, renew_config: { endpoint: `${endpoint.origin}/renew` } };
@@ -157,7 +163,7 @@ test("forty executions that meet one expired token make one renewal request", as
 });
 
 test("200 workers that meet one expired token of a server make one renewal request", async (t) => {
-  const { api, endpoint, serving } = await service(t);
+  const { api, endpoint } = await service(t);
   const catalogId = await api.register(usesToken("kc/workers", endpoint));
   const renewal = { renew_config: { endpoint: `${endpoint.origin}/renew` } };
   await api.call("POST", `/api/keychain/${catalogId}/api`, { ...EXPIRED, ...renewal });

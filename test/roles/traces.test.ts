@@ -61,7 +61,7 @@ async function stop(server: Serving): Promise<string> {
   return stderr;
 }
 
-test("with a collector: one trace from the caller over executions, commands and tasks to the service that a task calls", async (t) => {
+test("with a collector: one trace from the caller to the service that a task calls, or one of each execution, or none where its caller keeps none", async (t) => {
   const receiver = await startOtlpReceiver();
   t.after(() => receiver.close());
   const { server, called } = await setUp(t, {
@@ -69,9 +69,21 @@ test("with a collector: one trace from the caller over executions, commands and 
     OTEL_SERVICE_NAME: "orders",
   });
   const id = await run(server, { traceparent: `00-${TRACE}-${CALLER}-01` });
+  const calls = called.requests.splice(0);
+  await run(server, {});
+  await run(server, { traceparent: "nonsense" });
+  // Its caller keeps no spans of it.
+  await run(server, { traceparent: `00-${TRACE}-${CALLER}-00` });
   await stop(server);
-  const { spans } = receiver;
-  assert.deepEqual([...new Set(spans.map(({ traceId }) => traceId))], [TRACE]);
+  const [spans, others] = [true, false].map((isOurs) =>
+    receiver.spans.filter(({ traceId }) => (traceId === TRACE) === isOurs),
+  ) as [ReceivedSpan[], ReceivedSpan[]];
+  const roots = others.filter(({ parentSpanId }) => parentSpanId === undefined);
+  assert.deepEqual(
+    roots.map(({ name }) => name),
+    ["execution parent", "execution parent"],
+  );
+  assert.equal(new Set(others.map(({ traceId }) => traceId)).size, 2);
   assert.equal(new Set(spans.map(({ spanId }) => spanId)).size, spans.length, "every span has an id of its own");
   assert.deepEqual(pathsOf(spans), [
     "execution parent",
@@ -92,27 +104,10 @@ test("with a collector: one trace from the caller over executions, commands and 
   );
   const tasks = spans.filter(({ name }) => name === "task ask" || name === "task inner");
   assert.deepEqual(
-    called.requests.map(({ headers }) => headers["traceparent"]).sort(),
+    calls.map(({ headers }) => headers["traceparent"]).sort(),
     tasks.map(({ spanId }) => `00-${TRACE}-${spanId}-01`).sort(),
     "what a task calls stands under that run of the task",
   );
-});
-
-test("with a collector and no caller's trace: each execution begins one, and what its caller keeps no spans of has none", async (t) => {
-  const receiver = await startOtlpReceiver();
-  t.after(() => receiver.close());
-  const { server } = await setUp(t, { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint });
-  await run(server, {});
-  await run(server, { traceparent: "nonsense" });
-  // Its caller keeps no spans of it.
-  await run(server, { traceparent: `00-${TRACE}-${CALLER}-00` });
-  await stop(server);
-  const roots = receiver.spans.filter(({ parentSpanId }) => parentSpanId === undefined);
-  assert.deepEqual(
-    roots.map(({ name }) => name),
-    ["execution parent", "execution parent"],
-  );
-  assert.equal(new Set(receiver.spans.map(({ traceId }) => traceId)).size, 2);
 });
 
 test("without a collector: the caller's trace context is passed to the tasks' calls, and none without a caller's", async (t) => {

@@ -1,10 +1,11 @@
-import type { TestContext } from "node:test";
+import { after } from "node:test";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import { open } from "../../repositories/service-database.ts";
 import { createServedDatabase } from "../../support/database/postgres.ts";
 import { ownDatabase } from "../../support/engine/key-ring.ts";
 import { folderWith } from "../../support/service/cli-process.ts";
 import {
+  type ProcessOwner,
   type ServerProcess,
   type ServiceProcess,
   startServerProcess,
@@ -29,6 +30,8 @@ export interface Stand {
   client(...servers: { url: string }[]): Promise<Client>;
   /** Starts so many runs of a document. */
   start(client: Client, path: string, count: number): Promise<string[]>;
+  /** The same database and documents; what is started with it is gone after that test. */
+  during(context: ProcessOwner): Stand;
   /** Waits for the ends of executions, and checks all that must hold. */
   finish(client: Client, executionIds: readonly string[], expected: Expected): Promise<void>;
 }
@@ -52,17 +55,37 @@ export const LONG: NodeJS.ProcessEnv = { FLOW_WORKER_HEARTBEAT_SECONDS: "0.2" };
 // Here and not at the first use: it is to end with the file, not with the first test.
 const effects = startEffects();
 
-/** A stand; its processes are gone after the test. `databaseUrl` instead of a database of its own. */
+/** The owner of processes that all tests of a file use. Ask for it at the top of the file. */
+export function ownedByFile(): ProcessOwner {
+  const closers: (() => unknown)[] = [];
+  after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  return {
+    after: (close) => void closers.push(close as () => unknown),
+    diagnostic: (message) => void process.stderr.write(`${message}\n`),
+  };
+}
+
+/** A stand; its processes are gone after the test, or after the file. `databaseUrl` instead of a database of its own. */
 export async function openStand(
-  context: TestContext,
+  context: ProcessOwner,
   settings: NodeJS.ProcessEnv = SHORT,
   databaseUrl?: string,
 ): Promise<Stand> {
   const url = databaseUrl ?? (await createServedDatabase()).url;
   const folder = await folderWith(context, {});
   const place = { folder, database: open(url), databaseUrl: url, effects: await effects };
+  return standAt(place, context, settings);
+}
+
+type Place = Pick<Stand, "folder" | "database" | "databaseUrl" | "effects">;
+
+function standAt(place: Place, context: ProcessOwner, settings: NodeJS.ProcessEnv): Stand {
+  const { folder, databaseUrl: url } = place;
   return {
     ...place,
+    during: (other) => standAt(place, other, settings),
     server: (environment, port) =>
       startServerProcess(context, { folder, environment: { ...ownDatabase(url), ...settings, ...environment } }, port),
     worker: (server, name, environment) =>

@@ -118,7 +118,7 @@ test("large documents are read in the order in which they came, each with its ow
 });
 
 test("16 documents may wait; one more is refused", async () => {
-  const busy = createDocuments();
+  const busy = createDocuments({ threads: 1 });
   const large = padded(playbook(1), AT_ONCE_MAX + 1);
   const reading = Array.from({ length: 16 }, () => busy.read(large));
   await assert.rejects(busy.read(large), { code: "UNAVAILABLE", message: /16 large documents are before it/ });
@@ -184,7 +184,7 @@ test("of each user one document is read at a time; those of others are read besi
 });
 
 test("four documents of a user may wait; one more is refused, and other users' are read", async () => {
-  const busy = createDocuments();
+  const busy = createDocuments({ threads: 1 });
   const mine = Array.from({ length: 4 }, () => busy.read(SOON, { user: "one" }));
   const refused = {
     code: "RATE_LIMITED",
@@ -230,7 +230,7 @@ test("a thread that cannot begin is an error", async () => {
 });
 
 test("closing fails the waiting calls, and no large document is read afterwards", async () => {
-  const closing = createDocuments();
+  const closing = createDocuments({ threads: 1 });
   const large = padded(playbook(1), AT_ONCE_MAX + 1);
   const told = Promise.all([1, 2].map(() => assert.rejects(closing.read(large), { code: "UNAVAILABLE" })));
   await closing.close();

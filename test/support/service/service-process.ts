@@ -21,6 +21,9 @@ export interface ServerProcess extends ServiceProcess {
   readonly port: number;
 }
 
+/** What a process belongs to, a test or a file: it is killed after it, and tells it of an end that was not asked for. */
+export type ProcessOwner = Pick<TestContext, "after" | "diagnostic">;
+
 /** How a {@link ServiceProcess} is started. */
 export interface ServiceStart {
   /** Its working folder. */
@@ -30,7 +33,7 @@ export interface ServiceStart {
 
 /** A server on this port (0: a free one), once it is ready; `process` while it starts. It is killed after the test, if it still runs. */
 export function startServerProcess(
-  context: TestContext,
+  context: ProcessOwner,
   { folder, environment }: ServiceStart,
   port = 0,
   role: "server" | "all" = "server",
@@ -44,7 +47,7 @@ export function startServerProcess(
 
 /** A worker, once the server knows it. It is killed after the test, if it still runs. */
 export async function startWorkerProcess(
-  context: TestContext,
+  context: ProcessOwner,
   { folder, environment }: ServiceStart,
 ): Promise<ServiceProcess> {
   const { child, said } = launch(context, folder, environment, ["--role", "worker"]);
@@ -53,7 +56,7 @@ export async function startWorkerProcess(
 }
 
 function launch(
-  context: TestContext,
+  context: ProcessOwner,
   folder: string,
   environment: Readonly<NodeJS.ProcessEnv>,
   args: readonly string[],
