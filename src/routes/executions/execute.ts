@@ -7,6 +7,7 @@ import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { ExecutionOutcome, Executions } from "../../services/executions/executions.ts";
+import type { Started } from "../../services/executions/start-execution.ts";
 import { claimedExecution } from "../http/claimed-execution.ts";
 import { listening } from "../http/client-signal.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
@@ -60,7 +61,7 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
         });
         // What it looks at, and a start of one that an earlier call with this key has started.
         await c.var.decisions.settle({ executionId: started.executionId });
-        const ended = wait_ms === 0 ? undefined : await untilEnd(c, executions, started.executionId, wait_ms, stopping);
+        const ended = wait_ms === 0 ? undefined : await untilEnd(c, executions, started, wait_ms, stopping);
         return maskedJson({
           execution_id: started.executionId,
           status: ended?.status ?? started.status,
@@ -86,13 +87,13 @@ function keyOwner(c: Context<RouteEnvironment>): string {
 async function untilEnd(
   c: Context,
   executions: Pick<Executions, "outcome">,
-  executionId: string,
+  { executionId, duplicate }: Pick<Started, "executionId" | "duplicate">,
   waitMs: number,
   stopping: AbortSignal,
 ): Promise<ExecutionOutcome | undefined> {
   const listener = listening(c, stopping);
   try {
-    return await executions.outcome(executionId, waitMs, listener.signal);
+    return await executions.outcome(executionId, { waitMs, isFresh: !duplicate }, listener.signal);
   } finally {
     listener.done();
   }

@@ -7,6 +7,7 @@ import { type ExecutionRow, findExecution } from "../../repositories/executions/
 import type { Json } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { unknownExecution } from "../errors.ts";
+import type { Ending } from "../orchestration/memory/subscriptions.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 import type { ExecutionReader } from "./execution-reader.ts";
 
@@ -31,12 +32,14 @@ export interface ResultRequest {
   step?: string;
   /** Return the result as it is stored: the caller opens its references. */
   isStored?: boolean;
+  /** This process has just started it: the execution is known, and its row need not be read before it may have ended. */
+  isFresh?: boolean;
 }
 
 /** What waiting for an execution needs. */
 export interface AwaitDeps {
   database: Database;
-  orchestrator: Pick<Orchestrator, "watch">;
+  orchestrator: Pick<Orchestrator, "isOpen" | "watch">;
   reader: Pick<ExecutionReader, "read" | "program">;
 }
 
@@ -44,8 +47,9 @@ export interface AwaitDeps {
  * Waits for an execution's end and returns its result, or its progress when the time is over or the signal is aborted. Throws
  * `FlowError` NOT_FOUND for an unknown execution or step.
  *
- * The row shows whether it has ended. It is read when the execution may have ended, here or elsewhere: where the notice of that is
- * lost, `Elsewhere.lookAtAll` finds it for all callers at once.
+ * The row shows whether it has ended. It is read when the execution may have ended elsewhere: where the notice of that is lost,
+ * `Elsewhere.lookAtAll` finds it for all callers at once. An end that this process wrote needs no read: a start that waits was two
+ * statements dearer.
  */
 export async function awaitResult(
   { database, orchestrator, reader }: AwaitDeps,
@@ -54,9 +58,22 @@ export async function awaitResult(
   signal: AbortSignal,
 ): Promise<ExecutionResult> {
   const until = performance.now() + request.waitMs;
-  const waiter = createWaiter((listener) => orchestrator.watch(executionId, listener, "end"));
+  const known: { ending?: Ending } = {};
+  const waiter = createWaiter((listener) =>
+    orchestrator.watch(
+      executionId,
+      (ending) => {
+        if (ending !== undefined) known.ending = ending;
+        listener();
+      },
+      "end",
+    ),
+  );
+  const isPlain = request.step === undefined && request.isStored !== true;
   try {
+    if (request.isFresh === true && orchestrator.isOpen(executionId)) await waiter.wait(request.waitMs, signal);
     for (let isFirst = true; ; isFirst = false) {
+      if (known.ending !== undefined && isPlain) return { ...known.ending, executionId, hasEnded: true };
       const row = await findExecution(database, executionId);
       if (row === undefined) throw unknownExecution(executionId);
       if (isFirst && request.step !== undefined) {

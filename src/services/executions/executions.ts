@@ -60,7 +60,11 @@ export interface Executions {
   /** See {@link awaitResult}. */
   result(executionId: string, request: ResultRequest, signal: AbortSignal): Promise<ExecutionResult>;
   /** Waits for the end, at most `waitMs`; returns the result as shown to people, or undefined while it runs. */
-  outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
+  outcome(
+    executionId: string,
+    request: Pick<ResultRequest, "waitMs" | "isFresh">,
+    signal: AbortSignal,
+  ): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
   cancel(executionId: string, request: CancelRequest): Promise<Cancelled>;
   /** The execution started under this idempotency key of a caller; undefined if not found. */
@@ -131,8 +135,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       return followEvents(deps, executionId, request, signal);
     },
     result: (executionId, request, signal) => awaitResult(deps, executionId, request, signal),
-    async outcome(executionId, waitMs, signal) {
-      const { status, hasEnded, result, error } = await awaitResult(deps, executionId, { waitMs }, signal);
+    async outcome(executionId, request, signal) {
+      const { status, hasEnded, result, error } = await awaitResult(deps, executionId, request, signal);
       return hasEnded ? { status, result, error } : undefined;
     },
     cancel,

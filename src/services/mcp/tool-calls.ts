@@ -127,7 +127,7 @@ export function createAgentCalls(deps: AgentCallsDeps): AgentCalls {
     },
     async end({ executionId }, signal) {
       while (!signal.aborted) {
-        const outcome = await executions.outcome(executionId, WAIT_MS, signal);
+        const outcome = await executions.outcome(executionId, { waitMs: WAIT_MS }, signal);
         if (outcome !== undefined) return outcome;
       }
       return undefined;

@@ -1,3 +1,4 @@
+import { isTerminal } from "../../engine/state/state.ts";
 import { createClaiming } from "./claim-commands.ts";
 import { createGate } from "./gate.ts";
 import { inject, withTimeLimits } from "./jobs.ts";
@@ -72,8 +73,12 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     moved(executionId, place) {
       if (dropOutdated(cache, executionId, place.lastEventId)) subscriptions.notify(executionId, place.hasEnded);
     },
-    wake: subscriptions.notify,
+    wake: (executionId, mayHaveEnded) => subscriptions.notify(executionId, mayHaveEnded),
     watched: subscriptions.watched,
+    isOpen(executionId) {
+      const live = cache.peek(executionId)?.live;
+      return live != null && !isTerminal(live.state.status);
+    },
     inMemory: () => [...cache.all()].filter(({ live }) => live !== null),
     queueDepth: () => roundLoop.depth(),
     async close() {
@@ -99,7 +104,7 @@ function announcing(
   return {
     onCommitted(commit) {
       const ended = new Set(commit.ended.map(({ executionId }) => executionId));
-      for (const id of commit.moved.keys()) subscriptions.notify(id, ended.has(id));
+      for (const id of commit.moved.keys()) subscriptions.notify(id, ended.has(id), commit.endings.get(id));
       observer.committed(commit);
     },
     onClaimed({ readyAt, batch }) {

@@ -12,7 +12,7 @@ import type { TraceRef } from "../../schema/words/trace.ts";
 import type { CachedExecution } from "./memory/execution-cache.ts";
 import type { LoadDeps } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
-import type { Watched } from "./memory/subscriptions.ts";
+import type { MoveListener, Watched } from "./memory/subscriptions.ts";
 import type { Ability, ReadyOptions } from "./rounds/ready-queue.ts";
 import type { ClaimedCommand, ClaimInput, Commit } from "./rounds/types.ts";
 
@@ -131,9 +131,9 @@ export interface Orchestrator {
   offer(commandIds: readonly string[], abandoned?: Abandoning): Promise<void>;
   /**
    * Calls the listener after each commit that changed the execution, by this process or (as reported by the broker) by another;
-   * for `end` only after commits with which it may have ended.
+   * for `end` only after commits with which it may have ended. An end that this process wrote comes with the call.
    */
-  watch(executionId: string, listener: () => void, watched?: Watched): () => void;
+  watch(executionId: string, listener: MoveListener, watched?: Watched): () => void;
   /**
    * Notifies the watchers of an execution that another process changed it, up to the event `lastEventId`. Nothing happens if
    * the state in memory is as new: this process wrote that event, or has read it.
@@ -141,6 +141,8 @@ export interface Orchestrator {
   moved(executionId: string, move: { lastEventId: number; hasEnded: boolean }): void;
   /** Calls the watchers of an execution, whatever is in memory; those of its end only if it may have ended. */
   wake(executionId: string, mayHaveEnded: boolean): void;
+  /** True if it is in memory and has not ended: its watchers will be called. False says nothing. */
+  isOpen(executionId: string): boolean;
   /** Executions with a watcher. */
   watched(): string[];
   recovery: Recovery;

@@ -5,6 +5,7 @@ import type { Json } from "../../schema/words/json.ts";
 import { assignCommands, deliverClaims, keepIssued, offerIssued } from "./claims/claims.ts";
 import type { CachedExecution, ExecutionCache } from "./memory/execution-cache.ts";
 import type { IdAllocator } from "./memory/id-allocator.ts";
+import type { Ending } from "./memory/subscriptions.ts";
 import type { ApplyDeps } from "./rounds/apply-event.ts";
 import { createJobQueue, EXECUTIONS_MAX } from "./rounds/job-queue.ts";
 import type { ReadyEntry, ReadyQueue } from "./rounds/ready-queue.ts";
@@ -175,7 +176,8 @@ function roundRunner(
       commands.length === 0 ? [] : [{ executionId, commands }],
     );
     const places = new Map([...moved].map((id) => [id, round.changeSets.get(id)?.live.lastEventId ?? 0]));
-    deps.onCommitted({ moved: places, unclaimed, steps, ended, cancelled, ...committed });
+    const endings = new Map([...moved].flatMap((id) => endingOf(id, round)));
+    deps.onCommitted({ moved: places, unclaimed, steps, ended, endings, cancelled, ...committed });
   };
   return async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
     try {
@@ -193,4 +195,9 @@ function roundRunner(
       for (const job of jobs) job.fail(error);
     }
   };
+}
+
+function endingOf(executionId: string, round: OpenRound): [string, Ending][] {
+  const ending = round.changeSets.get(executionId)?.ending();
+  return ending === undefined ? [] : [[executionId, ending]];
 }

@@ -36,7 +36,7 @@ test("a batch that is remembered for its key does not keep the commands of its a
   assert.ok(first);
   const answered = await reportAndClaim(orchestrator, first);
   // The marker of the batch's end is the last that is written of it.
-  await new Promise<void>((resolve) => orchestrator.watch(executionId, resolve));
+  await new Promise<void>((resolve) => orchestrator.watch(executionId, () => resolve()));
   await orchestrator.close();
   await setImmediate();
   // Counts after a full collection of garbage; the count itself is of no interest.

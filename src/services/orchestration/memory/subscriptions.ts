@@ -1,19 +1,34 @@
+import type { ExecutionState } from "../../../engine/state/state.ts";
+import type { Json } from "../../../schema/words/json.ts";
+
+/** The end of an execution as its row has it. */
+export interface Ending {
+  path: string;
+  status: ExecutionState["status"];
+  /** As shown to people. Null without one. */
+  result: Json;
+  error: ExecutionState["error"];
+}
+
 /** The changes that a watcher subscribes to: every change of an execution, or only those after which it may have ended. */
 export type Watched = "moves" | "end";
+
+/** Called after a change; with the end, where this process has written it. */
+export type MoveListener = (ending?: Ending) => void;
 
 /** The watchers of executions. */
 export interface Subscriptions {
   /** Calls the listener at each change, or when the execution may have ended, until the returned function is called. */
-  watch(executionId: string, listener: () => void, watched?: Watched): () => void;
+  watch(executionId: string, listener: MoveListener, watched?: Watched): () => void;
   /** `mayHaveEnded` is false for a change that is known not to be the last. */
-  notify(executionId: string, mayHaveEnded: boolean): void;
+  notify(executionId: string, mayHaveEnded: boolean, ending?: Ending): void;
   /** Executions with a subscriber. */
   watched(): string[];
 }
 
 /** An empty list of subscriptions. Listeners must not throw. */
 export function createSubscriptions(): Subscriptions {
-  const listenersOf = new Map<string, Map<() => void, Watched>>();
+  const listenersOf = new Map<string, Map<MoveListener, Watched>>();
   return {
     watch(executionId, listener, watched = "moves") {
       const listeners = listenersOf.get(executionId) ?? new Map();
@@ -25,9 +40,9 @@ export function createSubscriptions(): Subscriptions {
       };
     },
     watched: () => [...listenersOf.keys()],
-    notify(executionId, mayHaveEnded) {
+    notify(executionId, mayHaveEnded, ending) {
       for (const [listener, watched] of listenersOf.get(executionId) ?? []) {
-        if (mayHaveEnded || watched === "moves") listener();
+        if (mayHaveEnded || watched === "moves") listener(ending);
       }
     },
   };

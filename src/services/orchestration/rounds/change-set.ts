@@ -20,6 +20,7 @@ import {
   SNAPSHOT_FORMAT,
   snapshotText,
 } from "../memory/load-execution.ts";
+import type { Ending } from "../memory/subscriptions.ts";
 import type { CancelledCommand, EndedStep } from "./types.ts";
 
 /** When a batch arrived, and whether one of its commands was claimed. */
@@ -56,6 +57,8 @@ export interface ChangeSet {
   hasEnded(): boolean;
   /** Everything as one change. `resultOf` returns the final result as shown to people. */
   change(resultOf: (state: ExecutionState) => Json): ExecutionChange;
+  /** The end as `change` has put it, if the execution ended in this round. */
+  ending(): Ending | undefined;
 }
 
 /** What a change set is made with. */
@@ -83,6 +86,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
   const steps: ChangeSet["steps"] = [];
   const cancelled: CancelledCommand[] = [];
   const hasEnded = () => isTerminal(live.state.status) && !wasTerminal;
+  let ending: Ending | undefined;
   return {
     live,
     batch: undefined,
@@ -108,6 +112,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     issue: (command) => commands.issue(issuedCommand(live, command, deps.poolOf(live.state.path))),
     count: () => events.length,
     hasEnded,
+    ending: () => ending,
     idAt: (index) => events[index]?.event_id ?? 0,
     unclaimed: () => commands.issued().filter(({ status }) => status === "PENDING"),
     change(resultOf) {
@@ -125,6 +130,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
       };
       if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
       if (hasEnded() && state.error !== null) change.error = state.error;
+      if (hasEnded()) ending = endingOf(state, change);
       if (live.eventsSinceSnapshot >= SNAPSHOT_EVENTS) {
         change.snapshot = { eventId: live.lastEventId, format: SNAPSHOT_FORMAT, state: snapshotText(live) };
         live.eventsSinceSnapshot = 0;
@@ -132,6 +138,10 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
       return change;
     },
   };
+}
+
+function endingOf({ path, status }: ExecutionState, { result, error }: ExecutionChange): Ending {
+  return { path, status, result: result ?? null, error: error ?? null };
 }
 
 /** The rows of an execution's commands that a round adds or changes. */

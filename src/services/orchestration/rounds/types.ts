@@ -1,6 +1,7 @@
 import type { ExecutionState } from "../../../engine/state/state.ts";
 import type { Command } from "../../../schema/words/command.ts";
 import type { Json, JsonObject } from "../../../schema/words/json.ts";
+import type { Ending } from "../memory/subscriptions.ts";
 
 /** A worker that wants work. */
 export interface ClaimInput {
@@ -44,6 +45,8 @@ export interface Commit {
   cancelled: readonly { executionId: string; commands: readonly CancelledCommand[] }[];
   /** Executions that ended; read them at once, because they may be evicted. */
   ended: readonly ExecutionState[];
+  /** The ends of those, as their rows have them, by execution. */
+  endings: ReadonlyMap<string, Ending>;
   /** The store's clock, milliseconds since 1970. */
   at: number;
   timings: RoundTimings;
