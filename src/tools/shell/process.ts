@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { StringDecoder } from "node:string_decoder";
-import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { Program, Sandbox } from "../sandbox/sandbox.ts";
 
 /** How one command is run. */
 export interface ShellCommand {
@@ -32,8 +32,7 @@ const DRAIN_MS = 1000;
  */
 export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
   return new Promise((resolve, reject) => {
-    const { command, cwd, env, sandbox } = options;
-    const program = sandbox.wrap({ file: "/bin/sh", args: ["-c", command], cwd, env });
+    const program = options.sandbox.wrap(shellProgram(options));
     const child = spawn(program.file, program.args, {
       cwd: program.cwd,
       env: program.env,
@@ -46,7 +45,7 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
     let drainTimer: NodeJS.Timeout | undefined;
     const onAbort = () => {
       // What makes the sandbox would end at once, and with it everything within.
-      if (sandbox.kind === "none") signalGroup(child.pid, "SIGTERM");
+      if (options.sandbox.kind === "none") signalGroup(child.pid, "SIGTERM");
       else for (const pid of membersOf(child.pid)) send(pid, "SIGTERM");
       killTimer = setTimeout(() => signalGroup(child.pid, "SIGKILL"), options.killGraceMs);
     };
@@ -76,6 +75,16 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
     if (options.signal.aborted) onAbort();
     else options.signal.addEventListener("abort", onAbort, { once: true });
   });
+}
+
+/**
+ * The shell with the command's text in a variable: every user of the machine can read arguments, and a template may have put a
+ * secret into the text. The variable is gone before the text begins, on its first line, so that numbers of lines are right.
+ */
+function shellProgram({ command, env, cwd }: ShellCommand): Program {
+  let name = "FLOW_COMMAND";
+  while (name in env) name += "_";
+  return { file: "/bin/sh", args: ["-c", `eval "unset ${name}; $${name}"`], cwd, env: { ...env, [name]: command } };
 }
 
 /** Running groups. When this program exits in a hurry (a second Ctrl-C), it kills them. */

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { type TestContext, test } from "node:test";
+import { until } from "../../faults/support/until.ts";
 import { createTestDatabase } from "../../support/database/postgres.ts";
 import { ownDatabase } from "../../support/engine/key-ring.ts";
 import { flow, folderWith, MAIN } from "../../support/service/cli-process.ts";
 import { startServe } from "../../support/service/serve.ts";
+import { answerOf } from "../../support/service/server-calls.ts";
 
 /* What every user of the machine can list of flow's commands: their arguments. Secrets have other ways, and those that are there are warned of. */
 
@@ -48,6 +51,41 @@ test("no process of a service with an embedded database shows a password, a toke
   const [code] = (await once(set, "close")) as [number];
   assert.equal(code, 0);
 });
+
+for (const isolation of ["none", "auto"]) {
+  test(`the code of a task is in no argument while it runs, with the isolation ${isolation}`, async (t) => {
+    const folder = await folderWith(t, {});
+    const canary = `${CANARY}-of-code-${isolation}`;
+    const token = `${CANARY}-operator-token-1234567`;
+    const settings = {
+      FLOW_SERVER_TOKEN: token,
+      FLOW_WORKER_TOKEN: `${token}-w`,
+      FLOW_TASK_ISOLATION: isolation,
+      FLOW_WORKER_DRAIN_SECONDS: "1",
+    };
+    const { url } = await startServe(t, folder, settings, ["--role", "all"]);
+    const call = (path: string, body: unknown) => answerOf(url, token, "POST", path, body);
+    // What the code starts is seen, so the code runs.
+    const seconds = String(randomInt(1e8, 1e9));
+    for (const [kind, tool] of Object.entries({
+      shell: `{kind: shell, cmd: "sleep ${seconds}1 # {{ workload.secret }}"}`,
+      python: `{kind: python, code: "import subprocess; subprocess.run(['sleep', '${seconds}2']) # ${canary}"}`,
+    })) {
+      const content = `{apiVersion: flow/v2, kind: Playbook, metadata: {name: a, path: ${kind}}, workload: {secret: ""}, workflow: [{step: a, tool: ${tool}}]}`;
+      await call("/api/catalog/register", { content });
+      await call("/api/execute", { path: kind, workload: { secret: canary } });
+    }
+    let lines: string[] = [];
+    await until("both run", async () => {
+      lines = await commandLines();
+      return ["1", "2"].every((which) => lines.includes(`sleep\0${seconds}${which}\0`));
+    });
+    assert.deepEqual(
+      lines.filter((line) => line.includes(canary)),
+      [],
+    );
+  });
+}
 
 /** Passwords and keys that the embedded database and its server keep in files. */
 async function keptSecrets(folder: string): Promise<string[]> {

@@ -182,6 +182,39 @@ for (const [name, config, expected] of [
   });
 }
 
+test("a command is taken to the letter: quotes, lines, comments, and no variable that was not there before", async () => {
+  for (const [cmd, expected] of [
+    [String.raw`printf '%s|' "a  b" 'c"d' \$HOME '\'`, String.raw`a  b|c"d|$HOME|\|`],
+    ["# a comment\n\nx=$(cat <<'EOF'\n  $x \"'\nEOF\n)\necho \"$x\"", "  $x \"'\n"],
+    ["echo $0 $#; exit 0 # no line break at the end", "/bin/sh 0\n"],
+    ["(env; set) | grep -c FLOW_", "0\n"],
+    ["\n\n", ""],
+    ["; echo never", /Syntax error/],
+    ["echo one\nif\nfi", /one[^]*Syntax error/],
+    ["no-such-command-here", /^\/bin\/sh: 1:.* not found/],
+    ["true\n\nno-such-command-here", /^\/bin\/sh: 3:.* not found/],
+    ["trap 'echo bye' EXIT; exit 4", "bye\n"],
+  ] as [string, string | RegExp][]) {
+    const { stdout, stderr } = outputOf(await run({ cmd }));
+    if (typeof expected === "string") assert.equal(stdout, expected, cmd);
+    else assert.match(stdout + stderr, expected, cmd);
+  }
+});
+
+test("a task may have any variable", async () => {
+  const { data } = await run({ cmd: "echo $FLOW_COMMAND", env: { FLOW_COMMAND: "mine" } });
+  assert.equal((data as JsonObject)["text"], "mine");
+});
+
+for (const more of [-1, 0, 1]) {
+  test(`a command of ${more} bytes more than the system takes ${more > 0 ? "is refused" : "runs"}`, async () => {
+    // The limit is that of NAME=text with the NUL character at its end.
+    const limit = 128 * 1024 - "FLOW_COMMAND=".length - 1;
+    const { status, error } = await run({ cmd: `true ${"ü".repeat(10)}`.padEnd(limit + more - 10, "x") });
+    assert.deepEqual([status, error?.code], more > 0 ? ["error", "E2BIG"] : ["ok", undefined]);
+  });
+}
+
 test("a command longer than the system takes is a configuration error that says what to do", async () => {
   const { error } = await run({ cmd: `true ${"x".repeat(3_000_000)}` });
   assert.deepEqual([error?.kind, error?.code], ["configuration", "E2BIG"]);
