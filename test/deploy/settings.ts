@@ -37,6 +37,7 @@ export const FOREIGN_SETTINGS = [
   "POSTGRES_PASSWORD",
   "PGDATA",
   "NATS_PASSWORD",
+  "NATS_SECRET",
   "NODE_ENV",
   "POD_IP",
 ];

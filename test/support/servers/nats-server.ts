@@ -16,6 +16,10 @@ export interface TestNatsOptions {
   jetStream?: boolean;
   /** Largest message in bytes. Default: that of NATS, 1 MiB. */
   maxPayload?: number;
+  /** Instead of the above: what a file in `deploy/` says, with its folder of data and its port of HTTP replaced. */
+  configuration?: string;
+  /** Its environment; default: that of this process. */
+  environment?: NodeJS.ProcessEnv;
   /** Default true; false makes an address where nothing listens until `start`. */
   started?: boolean;
 }
@@ -53,7 +57,7 @@ export async function startTestNats(options: TestNatsOptions = {}): Promise<Test
   let port = -1;
   const start = async () => {
     await writeFile(join(folder, "nats.conf"), configuration(options, folder, port));
-    const started = await launch(binary, join(folder, "nats.conf"));
+    const started = await launch(binary, join(folder, "nats.conf"), options.environment);
     child = started.child;
     port = started.port;
   };
@@ -77,16 +81,25 @@ export async function startTestNats(options: TestNatsOptions = {}): Promise<Test
 
 function configuration(options: TestNatsOptions, folder: string, port: number): string {
   const { user, password, jetStream = true, maxPayload } = options;
+  const store = JSON.stringify(join(folder, "store"));
+  const listen = `listen: "127.0.0.1:${port}"`;
+  if (options.configuration !== undefined) {
+    return `${listen}\n${options.configuration.replace("/data", store).replace("8222", "-1")}`;
+  }
   return [
-    `listen: "127.0.0.1:${port}"`,
-    jetStream ? `jetstream { store_dir: ${JSON.stringify(join(folder, "store"))} }` : "",
+    listen,
+    jetStream ? `jetstream { store_dir: ${store} }` : "",
     maxPayload === undefined ? "" : `max_payload: ${maxPayload}`,
     user === undefined ? "" : `authorization { user: ${JSON.stringify(user)}, password: ${JSON.stringify(password)} }`,
   ].join("\n");
 }
 
-async function launch(binary: string, file: string): Promise<{ child: ChildProcess; port: number }> {
-  const child = spawn(binary, ["-c", file], { stdio: ["ignore", "ignore", "pipe"] });
+async function launch(
+  binary: string,
+  file: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<{ child: ChildProcess; port: number }> {
+  const child = spawn(binary, ["-c", file], { stdio: ["ignore", "ignore", "pipe"], env });
   running.add(child);
   const said: string[] = [];
   return new Promise((resolve, reject) => {
