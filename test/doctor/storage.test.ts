@@ -1,4 +1,9 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { before, test } from "node:test";
 import type { Database } from "../../src/repositories/database/database.ts";
 import { readOnly } from "../../src/repositories/doctor/read-snapshot.ts";
@@ -6,6 +11,7 @@ import type { Finding } from "../../src/schema/api/doctor.ts";
 import { createDiagnosis, type DiagnoseDeps } from "../../src/services/diagnosis/diagnose.ts";
 import type { CheckResult } from "../../src/services/diagnosis/finding.ts";
 import { DOCTOR_LIMITS, type DoctorLimits } from "../../src/services/diagnosis/limits.ts";
+import { PSQL } from "../../src/services/diagnosis/psql.ts";
 import {
   checkDatabase,
   checkDeadRows,
@@ -184,4 +190,36 @@ test("a database that is not the service's is no healthy one: nothing could be l
 test("a database that cannot be reached ends the diagnosis", async () => {
   const away = open("postgres://flow:hidden@127.0.0.1:1/flow", { connectSeconds: 1 });
   await assert.rejects(createDiagnosis({ database: away, keyIds: undefined })(), { code: "UNAVAILABLE" });
+});
+
+test("the commands for the database give psql the address without its password", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "flow-psql-"));
+  try {
+    // Says what every user of the machine could read.
+    const program = join(folder, "psql");
+    await writeFile(program, '#!/bin/sh\nprintf "%s\\n" "$@"; cat\n', { mode: 0o755 });
+    const given = async (FLOW_DATABASE_URL: string) => {
+      const child = spawn("/bin/sh", ["-c", `${PSQL} -c 'select 1' <<'SQL'\nselect 2;\nSQL`], {
+        env: { PATH: `${folder}:${process.env["PATH"]}`, FLOW_DATABASE_URL },
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      return (await text(child.stdout)).split("\n");
+    };
+    for (const [address, expected] of [
+      [
+        "postgres://flow:s3cr%2Ft:x@db.example:5433/flow?sslmode=require",
+        "postgres://flow@db.example:5433/flow?sslmode=require",
+      ],
+      ["postgresql://flow:s3cr@t@[::1]/flow", "postgresql://flow@[::1]/flow"],
+      ["postgres://db/flow?user=flow&password=s3cret&sslmode=disable", "postgres://db/flow?user=flow&sslmode=disable"],
+      ["postgres:///flow?host=/run/postgresql&password=s3cret", "postgres:///flow?host=/run/postgresql&"],
+      ["postgres://:s3cret@db:5432/flow", "postgres://@db:5432/flow"],
+      ["postgres://flow@db:5432/a:b@c", "postgres://flow@db:5432/a:b@c"],
+      ["postgres://db:5432/flow", "postgres://db:5432/flow"],
+    ]) {
+      assert.deepEqual(await given(address as string), [expected, "-c", "select 1", "select 2;", ""]);
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

@@ -11,6 +11,7 @@ import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { finding } from "./finding.ts";
 import type { DoctorLimits } from "./limits.ts";
+import { PSQL } from "./psql.ts";
 
 /** A server as the doctor sees it. Its calls reject with `FlowError`: SERVER_UNREACHABLE where nothing answered. */
 export interface DoctorServer {
@@ -244,7 +245,7 @@ function databaseAway(address: string, error: unknown): Finding {
     since: null,
     why: "Nothing goes on without it: calls are answered with 503, and workers wait.",
     todo: "Start PostgreSQL, and compare its address and password with FLOW_DATABASE_URL.",
-    command: 'psql "$FLOW_DATABASE_URL" -c "select 1"',
+    command: `${PSQL} -c "select 1"`,
   });
 }
 

@@ -10,6 +10,7 @@ import type { Reading } from "../../repositories/doctor/read-snapshot.ts";
 import type { Finding } from "../../schema/api/doctor.ts";
 import { type CheckResult, counted, finding } from "./finding.ts";
 import { type DoctorLimits, FINDINGS_MAX, ROWS_MAX } from "./limits.ts";
+import { PSQL } from "./psql.ts";
 
 /* The checks of the database itself: what makes it slower each hour, and then stops it. */
 
@@ -32,7 +33,7 @@ export async function checkDeadRows(reading: Reading, limits: DoctorLimits): Pro
         since: lastVacuum,
         why: "Every scan reads the dead rows too, and the table grows: claims and lists become slower each hour.",
         todo: "See whether something keeps them (check vacuum_blockers), then vacuum; if it comes again, make autovacuum bolder.",
-        command: `psql "$FLOW_DATABASE_URL" -c 'VACUUM (ANALYZE) ${name}'`,
+        command: `${PSQL} -c 'VACUUM (ANALYZE) ${name}'`,
         count: dead,
       }),
     ),
@@ -72,7 +73,7 @@ function blockerFinding({ kind, id, who, since }: VacuumBlocker): Finding {
     since,
     why: "No row that died since then can be removed, in any table: all of them grow, and every statement becomes slower.",
     todo,
-    command: `psql "$FLOW_DATABASE_URL" <<'SQL'\n${statement(id)};\nSQL`,
+    command: `${PSQL} <<'SQL'\n${statement(id)};\nSQL`,
   });
 }
 
@@ -93,7 +94,7 @@ export async function checkDatabase(reading: Reading): Promise<CheckResult> {
         since: null,
         why: "At two thousand million PostgreSQL refuses every write.",
         todo: "See whether something keeps autovacuum from freezing (check vacuum_blockers), and freeze.",
-        command: `psql "$FLOW_DATABASE_URL" -c 'VACUUM (FREEZE)'`,
+        command: `${PSQL} -c 'VACUUM (FREEZE)'`,
       }),
     );
   }
@@ -105,7 +106,7 @@ export async function checkDatabase(reading: Reading): Promise<CheckResult> {
         since: null,
         why: "A server that finds none answers 503, and its executions wait.",
         todo: "Raise max_connections, put a pooler in front, or run fewer servers.",
-        command: `psql "$FLOW_DATABASE_URL" -c 'SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1 ORDER BY 2 DESC'`,
+        command: `${PSQL} -c 'SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1 ORDER BY 2 DESC'`,
       }),
     );
   }
