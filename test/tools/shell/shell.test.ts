@@ -190,7 +190,7 @@ test("a command is taken to the letter: quotes, lines, comments, and no variable
     ["(env; set) | grep -c FLOW_", "0\n"],
     ["\n\n", ""],
     ["; echo never", /Syntax error/],
-    ["echo one\nif\nfi", /one[^]*Syntax error/],
+    ["echo one\nif\nfi", /one[\s\S]*Syntax error/],
     ["no-such-command-here", /^\/bin\/sh: 1:.* not found/],
     ["true\n\nno-such-command-here", /^\/bin\/sh: 3:.* not found/],
     ["trap 'echo bye' EXIT; exit 4", "bye\n"],
