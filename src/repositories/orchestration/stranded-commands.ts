@@ -1,4 +1,5 @@
 import type { PendingQuery, Row } from "postgres";
+import { FIRST_ID_MS, IDS_PER_MS } from "../../platform/system/ids.ts";
 import type { Database } from "../database/database.ts";
 import type { ClaimableCommand } from "./claimable-commands.ts";
 
@@ -36,36 +37,35 @@ export const FIRST_HELD: HeldPlace = { worker: "", commandId: "0" };
  * Stranded commands of open executions, oldest first, at most `limit`, from the id `after` on, without those of {@link
  * findLost}. It changes nothing: claims decide what happens to them. If a sweep finds `limit` commands, the next sweep
  * continues after the last of them, so that a hundred commands that no worker can run do not hide the hundred and first. It
- * reads only open commands, over the index of PENDING commands and the index of held commands, which are at most as many as
- * workers can hold.
+ * reads PENDING commands over their index, and of the held ones those that {@link suspects} has.
  */
 export async function findStranded(
   { sql }: Database,
-  { staleMs, hardTimeoutMs, pendingMs }: ReaperPolicy,
+  policy: ReaperPolicy,
   after: string,
   limit: number,
 ): Promise<StrandedCommand[]> {
   return await sql<StrandedCommand[]>`
-    with pending as (
+    with recursive pending as (
       select c.command_id, c.execution_id, 'pending' as reason
       from flow.command c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
       where c.status = 'PENDING' and c.command_id > ${after}
-        and c.created_at <= now() - ${pendingMs}::float8 * interval '1 millisecond'
+        and c.created_at <= now() - ${policy.pendingMs}::float8 * interval '1 millisecond'
       order by c.command_id
       limit ${limit}
-    ), held as (
-      select c.command_id, c.execution_id,
-        case when r.status is distinct from 'ready'
-            or r.heartbeat_at <= now() - ${staleMs}::float8 * interval '1 millisecond' then 'worker'
-          when c.claimed_at <= now() - ${hardTimeoutMs}::float8 * interval '1 millisecond' then 'timeout'
-        end as reason
-      from flow.command c
-      join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
-      left join flow.runtime r on r.kind = 'worker' and r.name = c.worker
-      where c.status in ('CLAIMED', 'RUNNING') and c.command_id > ${after} and c.lease_expires_at > now()
+    ), ${suspects(sql, policy, FIRST_HELD)}, held as (
+      select c.command_id, c.execution_id, suspect.reason
+      from suspect cross join lateral (
+        select c.command_id, c.execution_id from flow.command c
+        where c.worker = suspect.worker and c.status in ('CLAIMED', 'RUNNING')
+          and c.command_id > ${after} and c.command_id < suspect.before
+          and c.lease_expires_at > now() and c.claimed_at <= suspect.claimed_until
+        order by c.command_id + 0
+        limit ${limit}
+      ) as c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
     )
     select command_id as "commandId", execution_id as "executionId", reason
-    from (select * from pending union all select * from held where reason is not null) as stranded
+    from (select * from pending union all select * from held) as stranded
     order by command_id
     limit ${limit}`;
 }
@@ -73,34 +73,58 @@ export async function findStranded(
 /**
  * Commands of open executions that a worker held and that may be claimed now, by worker and age, at most `limit` after a
  * position: their leases have expired, and their worker is missing, not ready or stale, or has held them for too long. Lost
- * commands are found first, however many other commands wait.
+ * commands are found first, however many other commands wait. It reads only commands that {@link suspects} has, worker by worker
+ * in the order of their names, and stops when it has `limit`: sorted as a whole, each page would cost as much as all of them.
  */
 export async function findLost(
   { sql }: Database,
-  { staleMs, hardTimeoutMs }: Omit<ReaperPolicy, "pendingMs">,
+  policy: Omit<ReaperPolicy, "pendingMs">,
   after: HeldPlace,
   limit: number,
 ): Promise<LostCommand[]> {
   return await sql<LostCommand[]>`
-    with recursive ${holders(sql, after)}, judged as (
-      select h.worker, r.status is distinct from 'ready'
-        or r.heartbeat_at <= now() - ${staleMs}::float8 * interval '1 millisecond' as is_lost
+    with recursive ${suspects(sql, policy, after)}
+    select command_id as "commandId", execution_id as "executionId", worker, reason
+    from (select suspect.worker, suspect.reason, c.command_id, c.execution_id from suspect cross join lateral (
+      select c.command_id, c.execution_id from flow.command c
+      where c.worker = suspect.worker and c.status in ('CLAIMED', 'RUNNING')
+        and c.command_id > suspect.after and c.command_id < suspect.before
+        and c.lease_expires_at <= now() and c.claimed_at <= suspect.claimed_until
+      order by c.command_id + 0
+      limit ${limit}
+    ) as c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null limit ${limit}) as first
+    order by worker, command_id`;
+}
+
+/** The smallest id that no command can have that was claimed at the time `at`: a minute for clocks that differ. */
+function idsUntil(sql: Database["sql"], at: PendingQuery<Row[]>): PendingQuery<Row[]> {
+  return sql`(floor(extract(epoch from ${at}) * 1000)::bigint + 60000 - ${FIRST_ID_MS}) * ${IDS_PER_MS}`;
+}
+
+/**
+ * `suspect`: the workers that hold commands, from the place `after` on, and which of these are to be looked at. Of a worker that
+ * is missing, not ready or stale: all (`worker`). Of any other: those that it has held for too long (`timeout`). These were issued
+ * before that time, and ids follow the clock: so of a hundred thousand commands that healthy workers hold, only those are read
+ * that were issued so long ago. Sort what is joined to it by `command_id + 0`: in the order of the primary key the planner would read
+ * that, and with it every command that has ended.
+ */
+function suspects(
+  sql: Database["sql"],
+  { staleMs, hardTimeoutMs }: Omit<ReaperPolicy, "pendingMs">,
+  after: HeldPlace,
+): PendingQuery<Row[]> {
+  const longAgo = sql`now() - ${hardTimeoutMs}::float8 * interval '1 millisecond'`;
+  const isLost = sql`(r.status is distinct from 'ready'
+        or r.heartbeat_at <= now() - ${staleMs}::float8 * interval '1 millisecond')`;
+  return sql`${holders(sql, after)}, suspect as materialized (
+      select h.worker, case when ${isLost} then 'worker' else 'timeout' end as reason,
+        case when h.worker = ${after.worker} then ${after.commandId}::bigint else 0 end as after,
+        case when ${isLost} then 9223372036854775807 else ${idsUntil(sql, longAgo)} end as before,
+        case when ${isLost} then 'infinity' else ${longAgo} end as claimed_until
       from holder h left join flow.runtime r on r.kind = 'worker' and r.name = h.worker
       where h.worker is not null
-    )
-    select c.command_id as "commandId", c.execution_id as "executionId", judged.worker,
-      case when judged.is_lost then 'worker' else 'timeout' end as reason
-    from judged cross join lateral (
-      select command_id, execution_id from flow.command
-      where worker = judged.worker and status in ('CLAIMED', 'RUNNING') and lease_expires_at <= now()
-        and (worker, command_id) > (${after.worker}, ${after.commandId}::bigint)
-        and (judged.is_lost or claimed_at <= now() - ${hardTimeoutMs}::float8 * interval '1 millisecond')
-      order by command_id
-      limit ${limit}
-    ) as c
-    join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
-    order by judged.worker, c.command_id
-    limit ${limit}`;
+      order by h.worker
+    )`;
 }
 
 /**

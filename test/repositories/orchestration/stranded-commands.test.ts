@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
+import { firstIdAt } from "../../../src/platform/system/ids.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import {
   FIRST_HELD,
@@ -81,6 +82,27 @@ test("a sweep is bounded, takes the oldest first, and the next one goes on after
   );
 });
 
+// Ids follow the clock, and of a healthy worker only commands that were issued long ago are read.
+const ISSUED: [issuedSeconds: number, claimedSeconds: number, reason: string | undefined][] = [
+  [2_400, -2_399, "timeout"],
+  [2_400, -1_801, "timeout"],
+  [2_400, -1_790, undefined],
+  [1_801, -1_801, "timeout"],
+  // Its server's clock is half a minute ahead of the database's.
+  [1_771, -1_801, "timeout"],
+  [1_600, -1_599, undefined],
+];
+for (const [issuedSeconds, claimedSeconds, reason] of ISSUED) {
+  const what = `issued ${issuedSeconds} s ago and held for ${-claimedSeconds} s by a healthy worker`;
+  test(`a command ${what}: ${reason ?? "left alone"}`, async () => {
+    const issued = storeSetup(database, firstIdAt(Date.now() - issuedSeconds * 1_000));
+    assert.equal(await reasonOf(await issued.held("healthy", { claimedSeconds })), reason);
+    const lost = await issued.held("healthy", { claimedSeconds, leaseSeconds: -1 });
+    const found = await findLost(database, POLICY, FIRST_HELD, 1_000);
+    assert.equal(found.find(({ commandId }) => commandId === lost)?.reason, reason);
+  });
+}
+
 const LOST: [worker: string, claimedSeconds: number, leaseSeconds: number, reason: string | undefined][] = [
   ["missing", -60, -1, "worker"],
   ["draining", -60, -1, "worker"],
@@ -134,4 +156,31 @@ test("commands of a worker that signed off or is gone are released, and no other
   for (const worker of ["healthy", "stale", "draining"]) assert.equal(await returned(worker, -1), undefined);
   assert.equal(await returned("signed-off", 60), undefined);
   assert.equal((await findReturned(database, 1)).length, 1);
+});
+
+test("a sweep reads held commands over their own index, however many commands have ended", async () => {
+  const { sql } = database;
+  await sql`
+    insert into flow.command (command_id, execution_id, catalog_id, step, kinds, status, attempt, body, ended_at)
+    select -n, -n - 1, 1, 's', '{noop}', 'COMPLETED', 1, '{}', now() from generate_series(1, 20000) as n`;
+  await sql`analyze flow.command`;
+  /** Explains the statement itself; its parts stay as they are. */
+  const explaining = ((strings: TemplateStringsArray, ...values: never[]) => {
+    if (!/^\s*with /.test(strings[0] ?? "")) return sql(strings, ...values);
+    const texts = [`explain ${strings[0]}`, ...strings.slice(1)];
+    return sql(Object.assign(texts, { raw: texts }), ...values);
+  }) as unknown as Database["sql"];
+  const plans = [
+    await findStranded({ ...database, sql: explaining }, { ...POLICY, pendingMs: 60_000 }, "0", 100),
+    await findLost({ ...database, sql: explaining }, POLICY, FIRST_HELD, 100),
+  ];
+  for (const plan of plans) {
+    const lines = (plan as unknown as Record<"QUERY PLAN", string>[]).map((row) => row["QUERY PLAN"]);
+    const scans = lines.filter((line) => /\bon command\b|\bcommand_\w+/.test(line));
+    assert.ok(
+      scans.some((line) => line.includes("command_for_reaper")),
+      lines.join("\n"),
+    );
+    for (const scan of scans) assert.doesNotMatch(scan, /Seq Scan|command_pkey/, lines.join("\n"));
+  }
 });

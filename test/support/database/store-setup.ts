@@ -16,10 +16,10 @@ export interface StoreSetup {
 
 export const POLICY = { staleMs: 60_000, hardTimeoutMs: 1_800_000 };
 
-/** Over an open database with the service's schema. */
-export function storeSetup(database: Database): StoreSetup {
+/** Over an open database with the service's schema; ids from `firstId` on. */
+export function storeSetup(database: Database, firstId?: number): StoreSetup {
   const { sql } = database;
-  const rows = storeRows();
+  const rows = storeRows(firstId);
   const store = createPostgresExecutionStore({ database, policy: POLICY, processor: "server" });
   const setup: StoreSetup = {
     store,
