@@ -17,7 +17,8 @@ export default tseslint.config(
     files: ["**/*.ts", "gui/**/*.tsx"],
     languageOptions: {
       parser: tseslint.parser,
-      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+      // Named, and not looked for from each file: a language service, which follows changes, takes a third longer for one look at all files.
+      parserOptions: { project: ["tsconfig.json", "gui/tsconfig.json"], tsconfigRootDir: import.meta.dirname },
     },
     plugins: { "@typescript-eslint": tseslint.plugin },
     rules: {
