@@ -1,18 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Database } from "../../src/repositories/database/database.ts";
+import { createClient } from "./support/client.ts";
 import { closeEventGate } from "./support/event-gate.ts";
 import { startManualWorker } from "./support/manual-worker.ts";
 import { PAIR_DONE, WORK_DONE } from "./support/playbooks.ts";
-import { LONG, openStand } from "./support/stand.ts";
+import { LONG, openStand, ownedByFile } from "./support/stand.ts";
 import { until } from "./support/until.ts";
 
 /* What happens to servers (the fault matrix in the design): killed between two commits, told to stop under load. */
 
-test("a server is killed after it accepted a batch and before it processed it: the next start processes it", async (t) => {
-  const stand = await openStand(t, LONG);
-  const server = await stand.server();
-  const client = await stand.client(server);
+const stand = await openStand(ownedByFile(), LONG);
+/** The server of the tests whose leases are long; each leaves the one that it started last to the next test. */
+let server = await stand.server();
+const client = await stand.client(server);
+
+test("a server is killed after it accepted a batch and before it processed it: the next start processes it", async () => {
   const worker = await startManualWorker(client, "manual");
   const [id = ""] = await stand.start(client, "pair", 1);
   const command = await worker.claim(id);
@@ -24,7 +27,7 @@ test("a server is killed after it accepted a batch and before it processed it: t
   await gate.cutOff();
   await gate.open();
   assert.equal(await batchState(stand.database, body.request_id), "accepted");
-  const next = await stand.server({}, server.port);
+  server = await stand.server({}, server.port);
   assert.equal(await batchState(stand.database, body.request_id), "completed", "It is worked out before it says ready");
   // The worker did not wait for the answer, and sends again.
   const again = await worker.end(command, "key-1");
@@ -32,13 +35,9 @@ test("a server is killed after it accepted a batch and before it processed it: t
   assert.deepEqual(again.body.event_ids, body.event_ids);
   await worker.end(await worker.claim(id));
   await stand.finish(client, [id], PAIR_DONE);
-  await next.end("SIGTERM");
 });
 
-test("the statement of a server that was killed still commits, after the next one took the batch over: nothing is issued twice", async (t) => {
-  const stand = await openStand(t, LONG);
-  const server = await stand.server();
-  const client = await stand.client(server);
+test("the statement of a server that was killed still commits, after the next one took the batch over: nothing is issued twice", async () => {
   const worker = await startManualWorker(client, "manual");
   const [id = ""] = await stand.start(client, "pair", 1);
   const command = await worker.claim(id);
@@ -48,8 +47,9 @@ test("the statement of a server that was killed still commits, after the next on
   await server.end("SIGKILL");
   // It finds the batch and waits for the same rows, or the zombie has them all and it finds nothing to do.
   let isReady = false;
-  const starting = stand.server({}, server.port).then(() => {
+  const starting = stand.server({}, server.port).then((next) => {
     isReady = true;
+    server = next;
   });
   await until("the next server waits for the zombie, or is ready", async () => {
     const waiting = await stand.database.sql`
@@ -62,10 +62,9 @@ test("the statement of a server that was killed still commits, after the next on
   await stand.finish(client, [id], PAIR_DONE);
 });
 
-test("a batch that a dead server left is processed by a running one", async (t) => {
-  const stand = await openStand(t, LONG);
-  const [first, second] = [await stand.server(), await stand.server()];
-  const client = await stand.client(first);
+test("a batch that a dead server left is processed by a running one", async () => {
+  const first = await stand.server();
+  const client = createClient(first.url);
   const worker = await startManualWorker(client, "manual");
   const [id = ""] = await stand.start(client, "pair", 1);
   const command = await worker.claim(id);
@@ -75,16 +74,25 @@ test("a batch that a dead server left is processed by a running one", async (t) 
   await first.end("SIGKILL");
   await gate.cutOff();
   await gate.open();
-  const other = await stand.client(second);
-  const there = await startManualWorker(other, "manual");
+  const there = await startManualWorker(createClient(server.url), "manual");
   await there.end(await there.claim(id));
-  await stand.finish(other, [id], PAIR_DONE);
+  await stand.finish(createClient(server.url), [id], PAIR_DONE);
 });
 
-test("a batch that cannot be processed keeps no server from starting, and no other batch from being processed", async (t) => {
-  const stand = await openStand(t, LONG);
-  const server = await stand.server();
-  const client = await stand.client(server);
+test("SIGTERM of a server under load, and its restart: nothing is lost, nothing is done twice, workers continue", async (t) => {
+  const { port } = server;
+  const workers = stand.during(t);
+  await Promise.all([workers.worker(server, "one"), workers.worker(server, "two")]);
+  const before = stand.effects.counts.size;
+  const ids = await stand.start(client, "work", 10);
+  await until("work goes on", () => stand.effects.counts.size >= before + 5);
+  const { code, stderr } = await server.end("SIGTERM");
+  assert.equal(code, 0, stderr);
+  server = await stand.server({}, port);
+  await stand.finish(client, ids, { ...WORK_DONE, once: true });
+});
+
+test("a batch that cannot be processed keeps no server from starting, and no other batch from being processed", async () => {
   const worker = await startManualWorker(client, "manual");
   const ids = await stand.start(client, "pair", 2);
   const [broken = "", sound = ""] = ids;
@@ -101,7 +109,7 @@ test("a batch that cannot be processed keeps no server from starting, and no oth
     values (${broken}, ${Number(broken) + 1}, 1, 'no JSON')`;
   await sql`insert into flow.batch (request_id, caller, body_sha256, state, execution_ids, event_ids)
     values (1, 'manual', '', 'accepted', ${[broken]}::bigint[], '{}')`;
-  await stand.server({}, server.port);
+  server = await stand.server({}, server.port);
   await worker.end(await worker.claim(sound));
   await stand.finish(client, [sound], PAIR_DONE);
 });
@@ -132,21 +140,6 @@ test("a server is killed again and again under load: all acknowledged work is do
     server = await stand.server({}, port);
   }
   await stand.finish(client, ids, WORK_DONE);
-});
-
-test("SIGTERM of a server under load, and its restart: nothing is lost, nothing is done twice, workers continue", async (t) => {
-  const stand = await openStand(t, LONG);
-  const server = await stand.server();
-  const { port } = server;
-  const client = await stand.client(server);
-  await Promise.all([stand.worker(server, "one"), stand.worker(server, "two")]);
-  const before = stand.effects.counts.size;
-  const ids = await stand.start(client, "work", 10);
-  await until("work goes on", () => stand.effects.counts.size >= before + 5);
-  const { code, stderr } = await server.end("SIGTERM");
-  assert.equal(code, 0, stderr);
-  await stand.server({}, port);
-  await stand.finish(client, ids, { ...WORK_DONE, once: true });
 });
 
 async function batchState({ sql }: Pick<Database, "sql">, requestId: string): Promise<string | undefined> {

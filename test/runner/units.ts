@@ -49,16 +49,18 @@ const SHARED = [
 
 /** Begin first, in this order: the longest, so that none of them is left alone at the end. */
 const FIRST = [
-  "simulator/",
   "faults/",
-  "attacks/",
   "gui/",
-  "cli/",
+  "attacks/",
   "roles/",
+  "cli/",
   "parity/",
   "deploy/",
   "routes/",
   "adapters/",
+  "secrets/",
+  // Of two threads: beside the last of the others it keeps both processors busy.
+  "simulator/",
 ];
 
 /** The longest that a test may take. */
