@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { type Gui, openedPage, startGui } from "../test/support/page/gui.ts";
+import { type Gui, openedPage, startOwnGui } from "../test/support/page/gui.ts";
 
 /*
  * `npm run screenshots`: the pictures of the README, of real runs in a real browser. One execution is caught while it works,
@@ -65,7 +65,7 @@ workflow:
     tool: { kind: noop, result: { orders: "{{ charge.stats.success }}", booked: "{{ book.booked }}" } }
 `;
 
-const gui = await startGui({ FLOW_WORKER_NAME: "worker-1" });
+const gui = await startOwnGui({ FLOW_WORKER_NAME: "worker-1" });
 try {
   mkdirSync(IMAGES, { recursive: true });
   await gui.post("/api/catalog/register", { content: SETTLE });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { assertQuiet, startGuiLogin } from "../support/page/gui-login.ts";
-import { assertUsable, assertViewsUsable } from "../support/page/looks.ts";
+import { assertUsable, assertViewsUsable, setLook } from "../support/page/looks.ts";
 
 /*
  * Users, roles, permissions and the audit log in the browser, for those who look after them, through the gateway.
@@ -24,21 +24,16 @@ await service.operator("POST", "/api/auth/roles", { name: "team-a", description:
 
 const context = await fresh();
 context.on("page", (page) => page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`)));
-const first = await enter(context, ADA);
+// One for all tests: a new one would be a new process.
+const shown = await enter(context, ADA);
 const { user_id: vera } = await service.operator<{ user_id: number }>("GET", `/api/auth/users/${VERA.email}`);
 const { user_id: ada } = await service.operator<{ user_id: number }>("GET", `/api/auth/users/${ADA.email}`);
 const { user_id: mallory } = await service.operator<{ user_id: number }>("GET", `/api/auth/users/${MALLORY.email}`);
-await first.close();
 
 async function opened(path: string): Promise<Page> {
-  const page = await context.newPage();
-  await page.goto(`${url}${path}`);
-  return page;
-}
-
-async function done(page: Page): Promise<void> {
-  assertQuiet(context);
-  await page.close();
+  await setLook(shown, {});
+  await shown.goto(`${url}${path}`);
+  return shown;
 }
 
 /** Opens the dialog of a button and confirms it. */
@@ -59,7 +54,7 @@ test("each view shows its subject, light, dark and narrow, without serious acces
     ["/access?tab=check", "A path need not be registered."],
     ["/access?tab=audit", "session.open"],
   ]);
-  await done(page);
+  assertQuiet(context);
 });
 
 test("a user is found, given a role, and has it with their next call; then it is taken away", async () => {
@@ -78,7 +73,7 @@ test("a user is found, given a role, and has it with their next call; then it is
   await page.getByRole("link", { name: "developer" }).waitFor({ state: "detached" });
   const me = await service.as(body.session_token, "GET", "/flow/auth/me");
   assert.deepEqual(me.body["roles"], ["viewer"]);
-  await done(page);
+  assertQuiet(context);
 });
 
 test("a user's sessions are listed and ended", async () => {
@@ -92,7 +87,7 @@ test("a user's sessions are listed and ended", async () => {
   }
   await page.getByText("They are logged in nowhere.").waitFor();
   assert.equal((await service.as(body.session_token, "GET", "/flow/auth/me")).status, 401);
-  await done(page);
+  assertQuiet(context);
 });
 
 test("who is locked out has no session and no login, until they are let in again", async () => {
@@ -105,7 +100,7 @@ test("who is locked out has no session and no login, until they are let in again
   await confirm(page, "Let in …", "Let in");
   await page.getByRole("button", { name: "Lock out …" }).waitFor();
   assert.equal((await service.login(MALLORY)).status, 200);
-  await done(page);
+  assertQuiet(context);
 });
 
 test("the last administrator can neither be locked out nor lose the role, and it is said why", async () => {
@@ -122,7 +117,7 @@ test("the last administrator can neither be locked out nor lose the role, and it
   }
   await page.reload();
   await page.getByRole("link", { name: "admin", exact: true }).waitFor();
-  await done(page);
+  assertQuiet(context);
 });
 
 test("a user is added before their first login, and deleted again; an existing one is not added twice", async () => {
@@ -140,7 +135,7 @@ test("a user is added before their first login, and deleted again; an existing o
   await page.waitForURL(`${url}/access?tab=users`);
   await page.getByText(VERA.email).first().waitFor();
   await page.getByRole("link", { name: "new@example.com" }).waitFor({ state: "detached" });
-  await done(page);
+  assertQuiet(context);
 });
 
 test("a role is made, allows paths but not some, gives a permission, and is asked about; then it goes", async () => {
@@ -182,7 +177,7 @@ test("a role is made, allows paths but not some, gives a permission, and is aske
   await confirm(page, "Delete …", "Delete");
   await page.waitForURL(`${url}/access?tab=roles`);
   await page.getByRole("link", { name: "loaders" }).waitFor({ state: "detached" });
-  await done(page);
+  assertQuiet(context);
 });
 
 test("a rule that allows nothing is refused in the form, and an unknown user is not checked", async () => {
@@ -197,7 +192,6 @@ test("a rule that allows nothing is refused in the form, and an unknown user is 
   await page.getByLabel("Path").fill("a/b");
   await page.getByRole("button", { name: "Ask" }).click();
   await page.getByText("There is no active user nobody@example.com").waitFor();
-  await page.close();
 });
 
 test("the role admin is shown and cannot be changed", async () => {
@@ -207,7 +201,7 @@ test("the role admin is shown and cannot be changed", async () => {
   assert.equal(await remove.getAttribute("aria-disabled"), "true");
   await remove.click({ force: true });
   assert.equal(await page.getByRole("dialog").count(), 0);
-  await done(page);
+  assertQuiet(context);
 });
 
 test("the audit log is narrowed by who, what and how it ended, in the address, and an entry shows all of itself", async () => {
@@ -225,7 +219,7 @@ test("the audit log is narrowed by who, what and how it ended, in the address, a
   await page.getByText("Decided by").waitFor();
   await page.goto(`${url}/access?tab=audit&actor=nobody`);
   await page.getByText("Nothing in the log is like this.").waitFor();
-  await done(page);
+  assertQuiet(context);
 });
 
 test("no column of the audit log is out of sight on a narrow page", async () => {
@@ -240,7 +234,7 @@ test("no column of the audit log is out of sight on a narrow page", async () => 
     await page.locator("table.audit tbody button").first().click();
     await page.getByText("Decided by").waitFor();
     await assertUsable(page);
-    await done(page);
+    assertQuiet(context);
   }
 });
 

@@ -191,7 +191,7 @@ test("markup in names, tags and descriptions is only ever text, and odd names le
 });
 
 test("users who may not manage credentials see why not", async () => {
-  const page = await browser.newPage();
+  const page = await browser.newTab();
   await page.route("**/api/credentials*", (route) =>
     route.fulfill({
       status: 403,

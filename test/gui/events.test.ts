@@ -161,7 +161,7 @@ test("j and k go through the events, and one is copied as a link, JSON, a comman
 });
 
 test("a key that is pressed before the events are there chooses one when they are", async () => {
-  const page = await browser.newPage();
+  const page = await browser.newTab();
   page.setDefaultTimeout(LIMIT_MS);
   let give = () => {};
   const given = new Promise<void>((resolve) => {
@@ -194,7 +194,7 @@ test("a large value is left to the event itself, which has all of it", async () 
 test("at the end of the list what comes is followed; a lost connection says so, and the page goes on by itself", async () => {
   const proxy = await startTcpProxy(Number(new URL(serving.url).port));
   const { execution_id } = await post("/api/execute", { path: "log/live", workload: { url: `${asked.origin}/held` } });
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  const page = await browser.newTab();
   page.setDefaultTimeout(LIMIT_MS);
   await page.goto(`http://127.0.0.1:${proxy.port}/executions/${execution_id}?tab=events`);
   await page.locator('[data-live="live"]').waitFor();
@@ -217,7 +217,7 @@ test("at the end of the list what comes is followed; a lost connection says so, 
 
 test("an execution that may not be followed any more says why and asks no more", async () => {
   const { execution_id } = await post("/api/execute", { path: "log/live", workload: { url: `${asked.origin}/held` } });
-  const page = await browser.newPage();
+  const page = await browser.newTab();
   page.setDefaultTimeout(LIMIT_MS);
   let streams = 0;
   await page.route("**/stream?*", async (route) => {
@@ -237,7 +237,7 @@ test("an execution that may not be followed any more says why and asks no more",
 
 test("where the server has no room for another stream the page says so, asks rarely, and reads again by itself", async () => {
   const { execution_id } = await post("/api/execute", { path: "log/live", workload: { url: `${asked.origin}/held` } });
-  const page = await browser.newPage();
+  const page = await browser.newTab();
   page.setDefaultTimeout(LIMIT_MS);
   let streams = 0;
   await page.route("**/stream?*", async (route) => {

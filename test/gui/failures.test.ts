@@ -3,7 +3,7 @@ import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { startBrowser } from "../support/page/browser.ts";
 import { openedPage } from "../support/page/gui.ts";
-import { accessibility, assertUsable } from "../support/page/looks.ts";
+import { accessibility, assertUsable, goWithin } from "../support/page/looks.ts";
 import { type CliProcess, folderWith, startFlow } from "../support/service/cli-process.ts";
 
 /*
@@ -78,12 +78,16 @@ test("an empty installation says what to do next", async () => {
   await page.getByRole("heading", { name: "No executions yet" }).waitFor();
   await page.getByRole("link", { name: "catalog", exact: true }).waitFor();
   assert.deepEqual(await accessibility(page), []);
+  await goWithin(page, "/agents");
+  await page.getByText("No agent is shown here").first().waitFor();
+  assert.deepEqual(await accessibility(page), []);
   await page.close();
 });
 
 test("without a worker the page says so, first as a warning, then with what waits, and the command that helps", async () => {
   const page = await opened("/operations");
   await page.locator('[data-level="warn"]').getByText("No worker is there").waitFor();
+  await page.getByText("embedded in this server").waitFor();
   await post("/api/catalog/register", { content: PLAYBOOK });
   const { execution_id: executionId } = await post("/api/execute", { path: "gui/one" });
   const verdict = page.locator('[data-level="bad"]');

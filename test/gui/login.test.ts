@@ -11,8 +11,8 @@ import { DOMAIN } from "../support/servers/identity-provider.ts";
  * Logging in with the browser's page: a real identity provider, gateway, server and worker, and a real browser.
  */
 
-const ADA = { sub: "ada", email: "ada@example.com", name: "Ada" };
-const VERA = { sub: "vera", email: "vera@example.com", name: "Vera" };
+const LEA = { sub: "lea", email: "lea@example.com", name: "Lea" };
+const VITO = { sub: "vito", email: "vito@example.com", name: "Vito" };
 const BIG = `apiVersion: flow/v2
 kind: Playbook
 metadata: { name: big, path: team/big }
@@ -45,15 +45,15 @@ workflow:
     tool: { kind: noop }
 `;
 for (const content of [SLOW, BIG]) await service.operator("POST", "/api/catalog/register", { content });
-await gui.add(ADA, "developer");
-await gui.add(VERA, "viewer");
+await gui.add(LEA, "developer");
+await gui.add(VITO, "viewer");
 
 const cookies = async (context: BrowserContext) =>
   (await context.cookies(url)).filter(({ name }) => name === "session_token");
 
 /** A page at the login, to which the provider's answer comes with something of what this tab had kept changed. */
 async function tampered(context: BrowserContext, change: object): Promise<Page> {
-  service.provider.visitor = ADA;
+  service.provider.visitor = LEA;
   const page = await context.newPage();
   await page.addInitScript(`{
     const kept = sessionStorage.getItem("flow.login");
@@ -71,8 +71,8 @@ test("who opens a page without a session logs in at their provider and is back a
   context.on("response", (response) => {
     if (response.url().endsWith("/api/auth/exchange")) void response.text().then((text) => answered.push(text));
   });
-  const page = await enter(context, ADA, "/executions?status=FAILED&path=team%2Fslow");
-  await page.getByText("Ada", { exact: true }).waitFor();
+  const page = await enter(context, LEA, "/executions?status=FAILED&path=team%2Fslow");
+  await page.getByText("Lea", { exact: true }).waitFor();
   const [cookie] = await cookies(context);
   assert.ok(cookie !== undefined);
   const { httpOnly, secure, sameSite, path } = cookie;
@@ -155,7 +155,7 @@ for (const [what, visitor, says] of [
 
 test("after a login the browser stays on this site, whatever the address says", async () => {
   const context = await fresh();
-  const page = await enter(context, ADA);
+  const page = await enter(context, LEA);
   for (const to of [
     "//evil.example",
     "/\\evil.example",
@@ -178,11 +178,11 @@ test("after a login the browser stays on this site, whatever the address says", 
 
 test("who logs out has no cookie, and every tab is locked", async () => {
   const context = await fresh();
-  const page = await enter(context, ADA);
+  const page = await enter(context, LEA);
   const other = await context.newPage();
   await other.goto(`${url}/catalog`);
   await other.getByText("team/slow").waitFor();
-  await page.getByText("Ada", { exact: true }).click();
+  await page.getByText("Lea", { exact: true }).click();
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByRole("heading", { name: "Log in" }).waitFor();
   assert.deepEqual(await cookies(context), []);
@@ -195,9 +195,9 @@ test("who logs out has no cookie, and every tab is locked", async () => {
 
 test("a session that ends while the page is open leads to the login, and back to the same page", async () => {
   const context = await fresh();
-  const page = await enter(context, ADA, "/catalog?prefix=team%2F");
+  const page = await enter(context, LEA, "/catalog?prefix=team%2F");
   await page.getByText("team/slow").waitFor();
-  await service.operator("DELETE", `/api/auth/users/${ADA.email}/sessions`);
+  await service.operator("DELETE", `/api/auth/users/${LEA.email}/sessions`);
   await page.getByRole("link", { name: "team/slow" }).first().click();
   const button = page.getByRole("button", LOG_IN);
   await button.waitFor();
@@ -213,7 +213,7 @@ test("two tabs that ask for a login go on when one of them has logged in", async
   const waiting = await context.newPage();
   await waiting.goto(`${url}/catalog`);
   await waiting.getByRole("button", LOG_IN).waitFor();
-  await enter(context, ADA);
+  await enter(context, LEA);
   await waiting.waitForURL(`${url}/catalog`);
   await waiting.getByText("team/slow").waitFor();
   await context.close();
@@ -221,7 +221,7 @@ test("two tabs that ask for a login go on when one of them has logged in", async
 
 test("an execution is followed live through the gateway, also over a connection that was lost", async () => {
   const context = await fresh();
-  const page = await enter(context, ADA, "/entry/team/slow");
+  const page = await enter(context, LEA, "/entry/team/slow");
   let streams = 0;
   const isAgain = new Promise<void>((resolve) => {
     void page.route(/\/flow\/executions\/\d+\/stream/, async (route) => {
@@ -246,7 +246,7 @@ test("an execution is followed live through the gateway, also over a connection 
 test("a result that is kept beside the log is read through the gateway", async () => {
   const { execution_id: id } = await service.run("team/big");
   const context = await fresh();
-  const page = await enter(context, ADA, `/executions/${id}`);
+  const page = await enter(context, LEA, `/executions/${id}`);
   await page.getByText("It has ended: completed").waitFor();
   const text = await page.evaluate<string>(`(async () => {
     const { events } = await (await fetch("/flow/executions/${id}/events?limit=500")).json();
@@ -259,7 +259,7 @@ test("a result that is kept beside the log is read through the gateway", async (
 
 test("a viewer is not shown what is not for them, reads why they may not run, and why a page stays closed", async () => {
   const context = await fresh();
-  const page = await enter(context, VERA, "/entry/team/slow");
+  const page = await enter(context, VITO, "/entry/team/slow");
   const pages = page.getByRole("navigation", { name: "Pages" });
   await pages.getByRole("link", { name: "Access" }).waitFor({ state: "detached" });
   assert.deepEqual(await pages.getByRole("link").allTextContents(), ["Executions", "Catalog", "Agents"]);

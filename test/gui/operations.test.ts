@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { LIMIT_MS, startGui } from "../support/page/gui.ts";
+import { LIMIT_MS, startOwnGui } from "../support/page/gui.ts";
 import { assertUsable, assertViewsUsable, changeLook, LOOKS } from "../support/page/looks.ts";
 
 /*
@@ -25,8 +25,7 @@ const LONG_PATH = `gui/${"long-name/".repeat(48)}end`;
 /** More than two pages of the list. */
 const MANY = 230;
 
-// With a database of its own, which the page tells.
-const gui = await startGui({}, true);
+const gui = await startOwnGui();
 after(() => gui.close());
 const { serving, browser, post, opened } = gui;
 for (const [path, workflow] of [
@@ -74,7 +73,6 @@ test("operations say that all is well, and what each worker runs, with a way to 
   await page.locator('[data-part="verdict"][data-level="good"]').waitFor();
   const command = page.locator("[data-worker]").getByRole("link", { name: "waits_here" });
   assert.match((await command.getAttribute("href")) ?? "", new RegExp(`^/executions/${running}`));
-  await page.getByText("embedded in this server").waitFor();
   await page.getByText("This one").waitFor();
   await page.getByRole("button", { name: "Sweep now" }).click();
   await page.getByText(/Nothing was stranded|told again/).waitFor();

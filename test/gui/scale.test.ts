@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { startGui } from "../support/page/gui.ts";
-import { accessibility, assertFits, assertUsable, changeLook, LOOKS } from "../support/page/looks.ts";
+import { accessibility, assertFits, changeLook } from "../support/page/looks.ts";
 
 /*
  * A log that is too long to be held by a page, and many steps: only what is in sight is loaded and drawn. Times are measured
@@ -156,16 +156,6 @@ test("of many steps those in sight are drawn, in every view", async () => {
     assert.ok((await page.locator(row).count()) <= ROWS_MAX);
     await page.close();
   }
-});
-
-test("the timeline is readable light, dark and narrow", async () => {
-  const page = await opened(`/executions/${wide}?tab=timeline`);
-  for (const look of LOOKS) {
-    await changeLook(page, look);
-    await page.getByRole("button", { name: /^begin: / }).waitFor();
-    await assertUsable(page);
-  }
-  await page.close();
 });
 
 test("nothing of the timeline's ruler sticks out or lies over another label, however narrow the page is", async () => {

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
+import { after } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { DOMAIN, type Person } from "../servers/identity-provider.ts";
 import { type LoginService, startLoginService } from "../service/login-service.ts";
-import { startBrowser, type TestBrowser } from "./browser.ts";
+import { isTest, startBrowser, type TestBrowser } from "./browser.ts";
 import { LIMIT_MS } from "./gui.ts";
 import type { Look } from "./looks.ts";
 
-/** The whole service with logins, and a browser in front of its gateway: one of each for a test file. */
+/** The whole service with logins, and a browser in front of its gateway. */
 export interface GuiLogin {
   service: LoginService;
   browser: TestBrowser;
@@ -28,13 +29,42 @@ export function complaintsOf(context: BrowserContext): string[] {
   return complaints.get(context) ?? [];
 }
 
-/** Starts `flow serve --role=all` with a gateway, an identity provider, and a browser. */
-export async function startGuiLogin(settings: NodeJS.ProcessEnv = {}): Promise<GuiLogin> {
+/** A service and what ends it. */
+interface Started {
+  service: LoginService;
+  close(): Promise<void>;
+}
+
+let shared: Promise<Started> | undefined;
+// Here and not at the first use: it is to end with the process's tests, not with those of the first file.
+if (isTest) after(async () => (await shared)?.close());
+
+/** The service that test files of a process share, and a browser. Each file has users, playbooks and roles of its own. */
+export async function startGuiLogin(): Promise<GuiLogin> {
+  shared ??= startService({});
+  return guiOf({ ...(await shared), close: () => Promise.resolve() });
+}
+
+/** A service of the file's own with more settings, and a browser. */
+export async function startOwnGuiLogin(settings: NodeJS.ProcessEnv): Promise<GuiLogin> {
+  return guiOf(await startService(settings));
+}
+
+/** Starts `flow serve --role=all` with a gateway, and an identity provider. */
+async function startService(settings: NodeJS.ProcessEnv): Promise<Started> {
   const closers: (() => unknown)[] = [];
   const closing = { after: (close: () => unknown) => void closers.push(close) };
   const service = await startLoginService(closing, { FLOW_GATEWAY_LOGIN_SECONDS: "300", ...settings });
+  return {
+    service,
+    async close() {
+      for (const close of closers.reverse()) await close();
+    },
+  };
+}
+
+async function guiOf({ service, close }: Started): Promise<GuiLogin> {
   const browser = await startBrowser();
-  closers.push(() => browser.close());
   const url = service.server.gatewayUrl;
   return {
     service,
@@ -66,7 +96,8 @@ export async function startGuiLogin(settings: NodeJS.ProcessEnv = {}): Promise<G
       await service.operator("POST", "/api/auth/users", { email, display_name: name, roles });
     },
     async close() {
-      for (const close of closers.reverse()) await close();
+      await browser.close();
+      await close();
     },
   };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after } from "node:test";
 import type { Page } from "playwright-core";
 import { ownDatabase } from "../engine/key-ring.ts";
 import { type Serving, startServe } from "../service/serve.ts";
@@ -11,7 +12,13 @@ import { type Look, setLook } from "./looks.ts";
 /** Nothing in a page takes this long on an idle machine; a busy one is given the time. */
 export const LIMIT_MS = 120_000;
 
-/** A service with a worker, and a browser in front of it: one of each for a test file. */
+/** A service with a worker. */
+interface Service {
+  serving: Serving;
+  close(): Promise<void>;
+}
+
+/** A service with a worker, and a browser in front of it. */
 export interface Gui {
   serving: Serving;
   browser: TestBrowser;
@@ -22,28 +29,55 @@ export interface Gui {
   close(): Promise<void>;
 }
 
+/** Of the service that test files share. One kind is left that no worker runs: duckdb. */
+const SHARED_ENVIRONMENT = { FLOW_WORKER_TOOLS: "noop,http,python,shell,playbook,mcp" };
+// A service and its worker take two seconds of processor time to start: the test files of a process share one.
+let shared: Promise<Service> | undefined;
+// Here and not at the first use: it is to end with the process's tests, not with those of the first file.
+if (isTest) after(async () => (await shared)?.close());
+
 /**
- * Starts `flow serve --role=all` with more environment, and a browser. In a test file it has a database of the server that all
- * share, unless the service is to have one of its own; screenshots always do.
+ * The service that all test files of a process share, and a browser. A file that uses it names what it makes as no other does,
+ * and finds what others have made in lists that it does not narrow.
  */
-export async function startGui(env: Record<string, string> = {}, hasOwnDatabase = !isTest): Promise<Gui> {
+export async function startGui(): Promise<Gui> {
+  shared ??= startService(SHARED_ENVIRONMENT);
+  return guiOf({ ...(await shared), close: () => Promise.resolve() });
+}
+
+/** A service of the file's own with more environment, and a browser. It has a database of the server that all share. */
+export async function startOwnGui(env: Record<string, string> = {}): Promise<Gui> {
+  return guiOf(await startService(env));
+}
+
+/** Starts `flow serve --role=all`. Screenshots, which no test runner runs, have the embedded database. */
+async function startService(env: Record<string, string>): Promise<Service> {
   const folder = await mkdtemp(join(tmpdir(), "flow-gui-"));
   await chmod(folder, 0o755);
   const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   const closing = { after: (close: () => Promise<unknown>) => closers.push(close) };
-  const serving = await startServe(closing as never, folder, { ...(hasOwnDatabase ? {} : await database()), ...env }, [
+  const serving = await startServe(closing as never, folder, { ...(isTest ? await database() : {}), ...env }, [
     "--role",
     "all",
   ]);
+  return {
+    serving,
+    async close() {
+      for (const close of closers.reverse()) await close();
+    },
+  };
+}
+
+async function guiOf({ serving, close }: Service): Promise<Gui> {
   const browser = await startBrowser();
-  closers.push(() => browser.close());
   return {
     serving,
     browser,
     post: (path, body) => posted(`${serving.url}${path}`, body),
     opened: (path, look) => openedPage(browser, `${serving.url}${path}`, look),
     async close() {
-      for (const close of closers.reverse()) await close();
+      await browser.close();
+      await close();
     },
   };
 }

@@ -85,8 +85,11 @@ function optionsOf({ width, scheme }: Look): object {
   return width === undefined ? {} : { rules: WITHOUT_COLOURS };
 }
 
-/** Goes by an address that shows nothing, so that what is waited for next is not seen in the view before. */
-async function goWithin(page: Page, path: string): Promise<void> {
+/**
+ * Goes to an address as a link does, without loading the page; by way of one that shows nothing, so that what is waited for next
+ * is not seen in the view before.
+ */
+export async function goWithin(page: Page, path: string): Promise<void> {
   const nothing = page.getByRole("heading", { name: "There is nothing here" });
   await page.evaluate("history.pushState(null, '', '/-')");
   await nothing.waitFor();
