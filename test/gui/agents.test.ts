@@ -132,6 +132,26 @@ test("tools of the server of its scopes are listed, and one is called with argum
   await page.close();
 });
 
+test("a call waits until the servers are known, so that the tools that it lists are those of the server that is chosen", async () => {
+  const page = await opened("/");
+  let give = () => {};
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  await page.route("**/api/catalog/resource/mcp/**", async (route) => {
+    await given;
+    await route.continue();
+  });
+  await page.goto(`${serving.url}${AT_AGENT}`);
+  const list = page.getByRole("button", { name: "List tools" });
+  await list.waitFor();
+  assert.equal(await list.isDisabled(), true);
+  give();
+  await listed(page);
+  assert.equal(await page.getByRole("combobox", { name: "MCP server" }).inputValue(), "mcp/example");
+  await page.close();
+});
+
 test("a long call shows its progress, and can be cancelled", async () => {
   const page = await opened(AT_AGENT);
   await listed(page);

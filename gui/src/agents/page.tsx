@@ -18,7 +18,7 @@ const SERVERS_MAX = 50;
 export function AgentsPage(): ReactNode {
   const { agent: agentPath, server: serverPath } = route.useSearch();
   const agents = useQuery(agentList());
-  const servers = useServers();
+  const { servers, areRead } = useServers();
   const [, setEnded] = useState(0);
   const entries = useMemo(() => (agents.data?.entries ?? []).map(agentTerminal), [agents.data]);
   const agent = agents.data?.entries.find(({ path }) => path === agentPath);
@@ -43,7 +43,13 @@ export function AgentsPage(): ReactNode {
           <Choice agents={entries} servers={servers} />
           <div className="stack">
             {agent !== undefined && (
-              <Terminal key={agent.catalog_id} agent={agent} servers={servers} onEnd={() => setEnded(Date.now())} />
+              <Terminal
+                key={agent.catalog_id}
+                agent={agent}
+                servers={servers}
+                areServersRead={areRead}
+                onEnd={() => setEnded(Date.now())}
+              />
             )}
             {agent === undefined && server !== undefined && (
               <ServerPanel key={server.path} server={server} agents={agentsOf(server, entries)} />
@@ -68,16 +74,17 @@ export function AgentsPage(): ReactNode {
   );
 }
 
-/** The MCP servers that terminals may show. */
-function useServers(): readonly McpServer[] {
+/** The MCP servers that terminals may show; false while some of them may be missing. */
+function useServers(): { servers: readonly McpServer[]; areRead: boolean } {
   const pages = useInfiniteQuery(catalogList({ kind: "mcp" }));
   const rows = pages.data?.pages.flatMap(({ resources }) => resources) ?? [];
   const documents = useQueries({
     queries: rows.slice(0, SERVERS_MAX).map(({ path, version }) => catalogEntry(path, String(version))),
   });
-  return documents
+  const servers = documents
     .flatMap(({ data }) => (data === undefined ? [] : [mcpServer(data)]))
     .filter(({ isVisible }) => isVisible);
+  return { servers, areRead: !pages.isPending && documents.every(({ isPending }) => !isPending) };
 }
 
 function agentsOf(server: McpServer, agents: readonly AgentTerminal[]): string[] {

@@ -30,10 +30,13 @@ function knownTools(agent: string, server: string) {
 export function Terminal({
   agent,
   servers,
+  areServersRead,
   onEnd,
 }: {
   agent: Agent;
   servers: readonly McpServer[];
+  /** Until then the path of the agent's server is not known, only a name for it: calls wait. */
+  areServersRead: boolean;
   /** A call has ended. */
   onEnd(): void;
 }): ReactNode {
@@ -68,7 +71,7 @@ export function Terminal({
       {about.wraps && (
         <Methods
           may={may}
-          isBusy={call.isPending}
+          isBusy={call.isPending || (about.takesServer && !areServersRead)}
           isListed={tools !== undefined}
           onMethod={(method) => ask(method, { method })}
         />
