@@ -11,8 +11,11 @@ import { createMetrics } from "../src/platform/telemetry/metrics.ts";
 import { type Database, openDatabase } from "../src/repositories/database/database.ts";
 import { unavailable } from "../src/repositories/database/error-codes.ts";
 import { migrate } from "../src/repositories/database/migrate.ts";
+import type { LogRow } from "../src/repositories/orchestration/log-rows.ts";
+import { type LogRows, packSegments, type Segment } from "../src/repositories/orchestration/segments.ts";
 import { mcpOf, type Services, wireServices } from "../src/roles/server/wire-services.ts";
 import { createApp } from "../src/routes/app.ts";
+import type { LogOwner, Marker } from "../src/schema/rules/event-record.ts";
 import { createCatalog } from "../src/services/catalog/catalog.ts";
 import { createDocuments } from "../src/services/catalog/documents.ts";
 import { createDiagnosis } from "../src/services/diagnosis/diagnose.ts";
@@ -23,6 +26,10 @@ import { type Measurement, quantile } from "./report/measurement.ts";
 const EXECUTIONS = 60_000;
 /** Events of the large execution. */
 const LARGE_EVENTS = 300_000;
+const LARGE_EVENTS_PER_STATEMENT = 10_000;
+/** A report of one step writes five; some of them with a neighbour's. */
+const EVENTS_PER_SEGMENT = 5;
+const COPIES_PER_STATEMENT = 1_000;
 const CALLS = 40;
 /** What every page is to be answered within, milliseconds. */
 const TARGET_MS = 50;
@@ -148,14 +155,49 @@ async function runOne({ app }: Api): Promise<string> {
 /** Ids of a copy follow each other like those of the original, a millisecond of the id space further on. */
 const ID_STEP = 4_096;
 
-/** Copies the execution, and returns the id of the large one. */
-async function fill({ sql }: Database, service: Services, source: string): Promise<string> {
-  const columns = sql`catalog_id, event_type, node_id, node_name, node_type, status, created_at, command_id, worker,
-    attempt, step_run_id, task_run_id, duration_ms, result, error, meta`;
+/** The segments of the n-th copy of an execution, cut as they were written. */
+async function segmentsOfCopy({ sql }: Database, source: string): Promise<(copy: number) => Segment[]> {
+  const rows = await sql<LogRow[]>`select * from flow.event_log where execution_id = ${source} order by event_id`;
+  return (copy) =>
+    rows.map((row) => {
+      const packed = JSON.parse(row.body ?? "[]") as { event_id: number }[];
+      const body = packed.map((event) => ({ ...event, event_id: event.event_id + copy * ID_STEP }));
+      return {
+        eventId: Number(row.event_id) + copy * ID_STEP,
+        executionId: String(Number(source) + copy * ID_STEP),
+        ...{ catalogId: row.catalog_id, path: row.node_id, events: body.length, body: JSON.stringify(body) },
+      };
+    });
+}
+
+/** Markers of batches from an event's id on, some to a segment, as reports of a few events leave them. */
+function markersFrom(firstId: number, owner: LogOwner): Segment[] {
+  const log: LogRows = { segments: [], rows: [] };
+  const context = { processing_ms: 1.5, lock_acquire_ms: 0.2 };
+  const event: Marker = { type: "batch.completed", at: Date.now(), context };
+  for (let at = 0; at < LARGE_EVENTS_PER_STATEMENT; at += EVENTS_PER_SEGMENT) {
+    const entries = Array.from({ length: EVENTS_PER_SEGMENT }, (_, of) => ({ eventId: firstId + at + of, event }));
+    packSegments(owner, entries, log);
+  }
+  return log.segments;
+}
+
+async function insertSegments({ sql }: Database, segments: Segment[]): Promise<void> {
+  const of = (field: keyof Segment) => segments.map((segment) => String(segment[field]));
   await sql`
-    insert into flow.event (event_id, execution_id, ${columns})
-    select event_id + copy * ${ID_STEP}::bigint, execution_id + copy * ${ID_STEP}::bigint, ${columns}
-    from generate_series(1, ${EXECUTIONS}) as copy cross join flow.event where execution_id = ${source}`;
+    insert into flow.event_log (event_id, execution_id, catalog_id, node_id, events, body)
+    select * from unnest(${of("eventId")}::bigint[], ${of("executionId")}::bigint[], ${of("catalogId")}::bigint[],
+      ${of("path")}::text[], ${of("events")}::int[], ${of("body")}::text[])`;
+}
+
+/** Copies the execution, and returns the id of the large one. */
+async function fill(database: Database, service: Services, source: string): Promise<string> {
+  const { sql } = database;
+  const segments = await segmentsOfCopy(database, source);
+  for (let copy = 1; copy <= EXECUTIONS; copy += COPIES_PER_STATEMENT) {
+    const copies = Array.from({ length: COPIES_PER_STATEMENT }, (_, at) => copy + at).filter((at) => at <= EXECUTIONS);
+    await insertSegments(database, copies.flatMap(segments));
+  }
   await sql`
     insert into flow.execution (execution_id, catalog_id, path, version, status, progress, last_event_id,
       root_execution_id, result, started_at, ended_at)
@@ -166,16 +208,14 @@ async function fill({ sql }: Database, service: Services, source: string): Promi
   const large = String(Number(source) + EXECUTIONS * ID_STEP);
   const view = await service.reader.read(source, 0);
   if (view === undefined) throw new Error("the execution that was run is gone");
-  const [last] = await sql<{ id: string }[]>`
-    with added as (
-      insert into flow.event (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, meta)
-      select ${large}::bigint + ${ID_STEP} + at, ${large}, catalog_id, 'batch.completed', path, path, 'playbook', 'COMPLETED',
-        '{"context": {"processing_ms": 1.5, "lock_acquire_ms": 0.2}}'
-      from generate_series(1, ${LARGE_EVENTS}) as at cross join flow.execution where execution_id = ${source}
-      returning event_id
-    )
-    select max(event_id) as id from added`;
-  const lastId = Number(last?.id);
+  const [owner] = await sql<LogOwner[]>`
+    select ${large} as "executionId", catalog_id as "catalogId", path from flow.execution where execution_id = ${source}`;
+  if (owner === undefined) throw new Error("the execution that was run is gone");
+  const firstId = Number(large) + ID_STEP + 1;
+  const lastId = firstId + LARGE_EVENTS - 1;
+  for (let id = firstId; id <= lastId; id += LARGE_EVENTS_PER_STATEMENT) {
+    await insertSegments(database, markersFrom(id, owner));
+  }
   await sql`update flow.execution set last_event_id = ${lastId} where execution_id = ${large}`;
   await sql`
     insert into flow.execution_snapshot (execution_id, event_id, format, state)
@@ -211,6 +251,17 @@ async function measure(app: Hono, database: Database, large: string): Promise<Me
     [
       "events, of a type that it hardly has",
       () => `/api/executions/${large}/events?event_type=task.done&after=${half}`,
+    ],
+    ["events, the last 500 of the large one", () => `/api/executions/${large}/events?order=desc&limit=500`],
+    [
+      "events, of a type that it has everywhere",
+      () => `/api/executions/${large}/events?event_type=batch.completed&limit=500`,
+    ],
+    ["marks of the large one", () => `/api/executions/${large}/events/marks?every=500`],
+    ["marks of a type that it hardly has", () => `/api/executions/${large}/events/marks?event_type=task.done`],
+    [
+      "marks of a type that it has everywhere",
+      () => `/api/executions/${large}/events/marks?event_type=batch.completed`,
     ],
   ];
   const measured: Measurement[] = [];

@@ -1,4 +1,4 @@
-import type { EventRecord } from "../schema/rules/event-record.ts";
+import type { EventRecord, LogEntry, LogOwner } from "../schema/rules/event-record.ts";
 import type { AuditEntry } from "../schema/words/audit-entry.ts";
 import type { Command } from "../schema/words/command.ts";
 import type { Json, JsonObject } from "../schema/words/json.ts";
@@ -95,8 +95,7 @@ export interface FlushOutcome {
 }
 
 /** What one round changes of one execution. */
-export interface ExecutionChange {
-  executionId: string;
+export interface ExecutionChange extends LogOwner {
   /** The newest event that the decision knew; null for an execution that begins. */
   expectedEventId: number | null;
   /** The newest event after the change; that of the last of `events`. */
@@ -110,7 +109,7 @@ export interface ExecutionChange {
   result?: Json;
   error?: TaskError;
   /** In order; empty never. */
-  events: EventRecord[];
+  events: LogEntry[];
   /** Commands that begin, in the state that they have at the end of the change. */
   issued: IssuedCommand[];
   /** Commands of earlier changes, in the state that they have now. */

@@ -27,10 +27,21 @@ export async function describeSchema({ sql }: Database): Promise<string> {
       const lines = inner.flat().map((line) => `  ${line}`);
       blocks.push([`table ${prefix}${name} ${head.trim()}`.trimEnd(), ...lines].join("\n"));
     }
+    blocks.push(...(await views(sql, schema, prefix)));
     blocks.push(...(await functions(sql, schema)));
     await refuseOthers(sql, schema);
   }
   return `${blocks.join("\n\n")}\n`;
+}
+
+async function views(sql: Database["sql"], schema: string, prefix: string): Promise<string[]> {
+  const rows = await sql<{ oid: number; name: string; text: string }[]>`
+    select oid::int, relname as name, pg_get_viewdef(oid, true) as text
+    from pg_class where relnamespace = ${schema}::regnamespace and relkind = 'v' order by relname`;
+  const blocks = rows.map(async ({ oid, name, text }) =>
+    [`view ${prefix}${name}`, text, ...(await triggers(sql, oid)).map((line) => `  ${line}`)].join("\n"),
+  );
+  return await Promise.all(blocks);
 }
 
 async function functions(sql: Database["sql"], schema: string): Promise<string[]> {
@@ -43,7 +54,7 @@ async function functions(sql: Database["sql"], schema: string): Promise<string[]
 async function refuseOthers(sql: Database["sql"], schema: string): Promise<void> {
   const others = await sql<{ name: string }[]>`
     select relname as name from pg_class c
-    where relnamespace = ${schema}::regnamespace and relkind not in ('r', 'p', 'i', 'I', 't')
+    where relnamespace = ${schema}::regnamespace and relkind not in ('r', 'p', 'i', 'I', 't', 'v')
       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i')`;
   if (others.length > 0) throw new Error(`say here what ${others.map(({ name }) => name).join(", ")} is`);
 }

@@ -1,4 +1,5 @@
 import type { Database } from "../database/database.ts";
+import { logRows, unpacked } from "../orchestration/log-rows.ts";
 
 /** Events that are searched: a reader that missed more reads everything again. */
 const LOOKED_MAX = 5_000;
@@ -8,15 +9,16 @@ const LOOKED_MAX = 5_000;
  * many events to look through.
  */
 export async function changedSteps(
-  { sql }: Database,
+  database: Database,
   executionId: string,
   after: number,
 ): Promise<ReadonlySet<string> | undefined> {
+  const { sql } = database;
   const [found] = await sql<{ names: string[]; looked: number }[]>`
     with looked as materialized (
-      select node_id, node_type from flow.event
-      where execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)
-      order by event_id limit ${LOOKED_MAX + 1}
+      select e.node_id, e.node_type
+      from ${logRows(database, executionId, after, LOOKED_MAX + 1)} ${sql.unsafe(unpacked(["event_id", "node_id", "node_type"]))}
+      where e.event_id > ${after}
     )
     select array(select distinct node_id from looked where node_type <> 'playbook') as names,
       (select count(*)::int from looked) as looked`;

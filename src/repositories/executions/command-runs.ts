@@ -1,7 +1,9 @@
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
+import { logRows, unpacked } from "../orchestration/log-rows.ts";
 import { command } from "../tables/execution.ts";
+import { mayHaveMatches } from "./event-filter.ts";
 import { loadThese } from "./event-list.ts";
 
 const ISSUED = columnsOf(command, ["executionId", "attempt", "body"]);
@@ -35,13 +37,12 @@ const RUNS_MAX = 500;
 export async function listTaskRuns(database: Database, query: RunsQuery): Promise<EventRecord[]> {
   const { sql } = database;
   const { executionId, commandId, attempt, iteration } = query;
-  // A command's id is given before those of its events.
+  // A command's id is given before those of its events. A segment that does not name it is not unpacked.
+  const columns = sql.unsafe(unpacked(["event_id", "event_type", "command_id", "attempt", "iteration"]));
   const [found] = await sql<{ ids: string[] }[]>`
     with scanned as materialized (
-      select event_id, event_type, command_id, attempt, iteration from flow.event
-      where execution_id = ${executionId} and event_id > ${commandId}
-      order by event_id
-      limit ${COMMAND_EVENTS_SCANNED}
+      select e.* from ${logRows(database, executionId, commandId, COMMAND_EVENTS_SCANNED)} ${columns}
+      where ${mayHaveMatches(sql, { commandId, eventType: "task.done" })}
     ), runs as (
       select event_id, attempt from scanned
       where command_id = ${commandId} and event_type = 'task.done'

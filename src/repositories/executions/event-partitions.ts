@@ -43,7 +43,7 @@ function months(start: Date): Month[] {
 
 async function listPartitions({ sql }: Transaction): Promise<Set<string>> {
   const rows = await sql<{ name: string }[]>`
-    select relname as name from pg_inherits join pg_class on oid = inhrelid where inhparent = 'flow.event'::regclass`;
+    select relname as name from pg_inherits join pg_class on oid = inhrelid where inhparent = 'flow.event_log'::regclass`;
   return new Set(rows.map(({ name }) => name));
 }
 
@@ -60,10 +60,13 @@ async function databaseTime({ sql }: Transaction): Promise<Date> {
 async function makePartition({ sql }: Transaction, { name, from, to }: Month): Promise<void> {
   const table = sql(`flow.${name}`);
   await sql`lock table flow.event_default in access exclusive mode`;
-  await sql`create table ${table} (like flow.event including defaults including constraints including storage)`;
+  // A segment of up to 8 KB stays in its row.
+  await sql`
+    create table ${table} (like flow.event_log including defaults including constraints including storage)
+    with (toast_tuple_target = 8160)`;
   await sql`
     with moved as (delete from flow.event_default where event_id >= ${from} and event_id < ${to} returning *)
     insert into ${table} select * from moved`;
   // Bounds cannot be parameters of this statement; both are numbers computed here.
-  await sql.unsafe(`alter table flow.event attach partition flow.${name} for values from (${from}) to (${to})`);
+  await sql.unsafe(`alter table flow.event_log attach partition flow.${name} for values from (${from}) to (${to})`);
 }

@@ -1,8 +1,9 @@
 import type { Database } from "../database/database.ts";
+import { logRows, unpacked } from "../orchestration/log-rows.ts";
 import { deleteExecutionValues } from "./execution-values.ts";
 
-/** Rows of one statement: a few hundred milliseconds at most, so that the log can be written meanwhile. */
-const ROWS_MAX = 10_000;
+/** Events of one statement: a few hundred milliseconds at most, so that the log can be written meanwhile. */
+const EVENTS_MAX = 10_000;
 
 /** The result of a deletion. */
 export type Deletion = "deleted" | "missing" | "open";
@@ -23,7 +24,7 @@ export async function deleteExecution(
   if (row === undefined) return "missing";
   if (row.isOpen) return "open";
   await removeResults();
-  while ((await deleteHistory(database, executionId)) === ROWS_MAX);
+  while ((await deleteHistory(database, executionId)) > 0);
   await deleteExecutionValues(database, executionId);
   await sql`delete from flow.execution_snapshot where execution_id = ${executionId}`;
   await sql`delete from flow.execution where execution_id = ${executionId} and ended_at is not null`;
@@ -32,19 +33,19 @@ export async function deleteExecution(
 
 /**
  * The oldest events and the commands that they name: no index finds the ended commands of an execution, its events do. Gives
- * the number of events.
+ * the number of rows.
  */
-async function deleteHistory({ sql }: Database, executionId: string): Promise<number> {
+async function deleteHistory(database: Database, executionId: string): Promise<number> {
+  const { sql } = database;
   const { count } = await sql`
     with page as materialized (
-      select event_id, command_id from flow.event
-      where execution_id = ${executionId} and event_id > ${executionId}
-      order by event_id
-      limit ${ROWS_MAX}
+      select event_id, body, command_id from ${logRows(database, executionId, executionId, EVENTS_MAX)}
     ), commands as (
-      delete from flow.command where command_id in (select command_id from page where command_id is not null)
+      delete from flow.command where command_id in (
+        select e.command_id from page as l ${sql.unsafe(unpacked(["command_id"]))} where e.command_id is not null
+      )
     )
-    delete from flow.event
+    delete from flow.event_log
     where execution_id = ${executionId} and event_id > ${executionId}
       and event_id <= (select max(event_id) from page)`;
   return count;

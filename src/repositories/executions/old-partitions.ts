@@ -24,7 +24,7 @@ export async function findDroppablePartitions(database: Database, before: Date):
       select c.relname as name,
         substring(pg_get_expr(c.relpartbound, c.oid) from 'TO [(]''?([0-9]+)''?[)]$')::bigint as upper_id
       from pg_inherits i join pg_class c on c.oid = i.inhrelid
-      where i.inhparent = 'flow.event'::regclass
+      where i.inhparent = 'flow.event_log'::regclass
     ) as partition
     where upper_id <= ${firstIdAt(before.getTime())}
     order by upper_id`;

@@ -14,8 +14,9 @@ import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { auditRow } from "../access/audit.ts";
 import { documents, numbers, texts } from "../database/bulk-columns.ts";
 import { batch } from "../tables/batch.ts";
-import { event, executionSnapshot } from "../tables/event.ts";
+import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution } from "../tables/execution.ts";
+import { type LogRows, packSegments, type Segment } from "./segments.ts";
 
 /*
  * What a flush writes, by table and column. Names and types come from the tables: renaming a column there renames it here, and
@@ -106,11 +107,14 @@ function sentAs(type: string): SentAs {
 /** The rows of a flush that go to one table, with their columns. */
 interface FlushPart {
   /** In the order of {@link FlushPart.columns}; undefined if the flush has no rows for it. */
-  send(flush: Flush): string[] | undefined;
+  send(flush: FlushRows): string[] | undefined;
   columns: readonly Pick<FlushColumn<never>, "name" | "type">[];
 }
 
-function part<R>(rowsOf: (flush: Flush) => readonly R[], parts: readonly FlushColumn<R>[]): FlushPart {
+/** A flush with its events as rows of the log. */
+type FlushRows = Flush & LogRows;
+
+function part<R>(rowsOf: (flush: FlushRows) => readonly R[], parts: readonly FlushColumn<R>[]): FlushPart {
   return {
     columns: parts,
     send(flush) {
@@ -180,10 +184,24 @@ const FLUSH = {
       column("deadline_ms", "float8", (row: Start) => row.start.deadlineAt),
     ],
   ),
-  /** All columns of the log: a column added there must be added here too. */
+  segments: part(
+    ({ segments }) => segments,
+    [
+      ...columns<typeof eventLog, Segment>(eventLog, {
+        eventId: (row) => row.eventId,
+        executionId: (row) => row.executionId,
+        catalogId: (row) => row.catalogId,
+        nodeId: (row) => row.path,
+        events: (row) => row.events,
+      }),
+      // JSON, in which nothing needs quotes.
+      column(eventLog.body.name, "document", (row: Segment) => row.body),
+    ],
+  ),
+  /** Events that are in no segment. All columns of an event: one added there must be added here too. */
   events: part(
-    ({ executions }) => executions.flatMap((change) => change.events),
-    columns<typeof event, EventRecord>(event, {
+    ({ rows }) => rows,
+    columns<typeof eventLog, EventRecord>(eventLog, {
       eventId: (row) => row.event_id,
       executionId: (row) => row.execution_id,
       catalogId: (row) => row.catalog_id,
@@ -206,7 +224,7 @@ const FLUSH = {
       result: (row) => row["result"],
       error: (row) => row["error"],
       meta: (row) => row["meta"],
-    } satisfies Required<Getters<typeof event, EventRecord>>),
+    } satisfies Required<Omit<Getters<typeof eventLog, EventRecord>, "events" | "body">>),
   ),
   /** Commands that begin. */
   issued: part(
@@ -311,43 +329,19 @@ export type FlushTable = keyof typeof FLUSH;
 
 const TABLES = Object.entries<FlushPart>(FLUSH) as [FlushTable, FlushPart][];
 
-/**
- * Columns of events that most flushes do not need. They are left out together when all of them are empty, because every column
- * costs PostgreSQL time, even an empty one.
- */
-const RARE: ReadonlySet<string> = new Set([
-  event.parentExecutionId.name,
-  event.iteration.name,
-  event.page.name,
-  event.error.name,
-]);
-const isRare = (table: FlushTable, { name }: { name: string }) => table === "events" && RARE.has(name);
-
-/** Which tables a flush has rows for, and whether its events have any of the rare columns. */
-export interface FlushShape {
-  tables: ReadonlySet<FlushTable>;
-  rare: boolean;
-}
-
-/** The shape of a flush, and its columns in the order of the parameters of that shape. */
-export function flushColumns(flush: Flush): { shape: FlushShape; parameters: string[] } {
-  const sent = TABLES.flatMap(([table, { columns: known, send }]) => {
-    const found = send(flush);
-    return found === undefined ? [] : [{ table, known, found }];
+/** The tables that a flush has rows for, and their columns in the order of the parameters. */
+export function flushColumns(flush: Flush): { tables: ReadonlySet<FlushTable>; parameters: string[] } {
+  const log: LogRows = { segments: [], rows: [] };
+  for (const change of flush.executions) packSegments(change, change.events, log);
+  const rows = { ...flush, ...log };
+  const sent = TABLES.flatMap(([table, { send }]) => {
+    const found = send(rows);
+    return found === undefined ? [] : [{ table, found }];
   });
-  const events = sent.find(({ table }) => table === "events");
-  const rare = events?.known.some((found, index) => RARE.has(found.name) && hasValues(events.found[index])) ?? false;
-  const parameters = sent.flatMap(({ table, known, found }) =>
-    rare || table !== "events" ? found : found.filter((_, index) => !RARE.has(known[index]?.name ?? "")),
-  );
-  return { shape: { tables: new Set(sent.map(({ table }) => table)), rare }, parameters };
+  return { tables: new Set(sent.map(({ table }) => table)), parameters: sent.flatMap(({ found }) => found) };
 }
 
-function hasValues(text: string | undefined): boolean {
-  return text !== undefined && text !== "" && text !== "{}";
-}
-
-/** The places of a shape's parameters in the statement, and the SQL that reads them. */
+/** The places of a flush's parameters in the statement, and the SQL that reads them. */
 export interface FlushPlaces {
   /** SQL for the rows of a table: a subquery that unpacks its parameters. */
   rowsOf(table: FlushTable): string;
@@ -355,16 +349,14 @@ export interface FlushPlaces {
   namesOf(table: FlushTable): string[];
 }
 
-/** Places for a shape; columns that it leaves out have no place. */
-export function flushPlaces({ tables, rare }: FlushShape): FlushPlaces {
+/** Places for a flush that has rows for these tables. */
+export function flushPlaces(tables: ReadonlySet<FlushTable>): FlushPlaces {
   let count = 0;
   const places = TABLES.filter(([table]) => tables.has(table)).flatMap(([table, { columns: known }]) =>
-    known
-      .filter((found) => rare || !isRare(table, found))
-      .map(({ name, type }) => {
-        count += 1;
-        return { table, name, type, parameter: `$${count}` };
-      }),
+    known.map(({ name, type }) => {
+      count += 1;
+      return { table, name, type, parameter: `$${count}` };
+    }),
   );
   const of = (wanted: FlushTable) => places.filter(({ table }) => table === wanted);
   return {

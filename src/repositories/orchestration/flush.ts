@@ -1,7 +1,7 @@
 import type { Flush } from "../../ports/execution-store.ts";
 import { AUDIT_COLUMNS, AUDIT_RECORD } from "../access/audit.ts";
 import type { Database } from "../database/database.ts";
-import { type FlushPlaces, type FlushShape, type FlushTable, flushColumns, flushPlaces } from "./flush-columns.ts";
+import { type FlushPlaces, type FlushTable, flushColumns, flushPlaces } from "./flush-columns.ts";
 
 /** The outcome of a flush: the executions it wrote, and the database's clock, milliseconds since 1970. */
 export interface Flushed {
@@ -29,8 +29,10 @@ export interface Flushed {
  * was already used.
  */
 export async function flushChanges({ sql }: Database, flush: Flush): Promise<Flushed> {
-  const { shape, parameters } = flushColumns(flush);
-  const [row] = await sql.unsafe<{ moved: string[]; at: string }[]>(statementFor(shape), parameters, { prepare: true });
+  const { tables, parameters } = flushColumns(flush);
+  const [row] = await sql.unsafe<{ moved: string[]; at: string }[]>(statementFor(tables), parameters, {
+    prepare: true,
+  });
   if (row === undefined) throw new Error("a flush returned no row");
   return { moved: row.moved, at: Number(row.at) };
 }
@@ -46,9 +48,9 @@ const LEASE_END = "now() + t.lease_ms * interval '1 millisecond'";
 
 const STATEMENTS = new Map<string, string>();
 
-function statementFor(shape: FlushShape): string {
-  const key = [...shape.tables, shape.rare].join();
-  const text = STATEMENTS.get(key) ?? flushText(shape.tables, flushPlaces(shape));
+function statementFor(tables: ReadonlySet<FlushTable>): string {
+  const key = [...tables].join();
+  const text = STATEMENTS.get(key) ?? flushText(tables, flushPlaces(tables));
   STATEMENTS.set(key, text);
   return text;
 }
@@ -65,7 +67,8 @@ function flushText(tables: ReadonlySet<FlushTable>, places: FlushPlaces): string
     ...part("starts", "started", started),
     `written as materialized (${written.join(" union all ") || "select null::bigint as execution_id where false"})`,
     `incomplete as materialized (${tables.has("needs") ? incomplete(places) : "select null::bigint as request_id where false"})`,
-    ...part("events", "logged", logged),
+    ...part("segments", "logged", logged("segments")),
+    ...part("events", "logged_events", logged("events")),
     ...part("issued", "issued", issued),
     ...part("commands", "changed", changed),
     ...part("audited", "audited", audited),
@@ -114,10 +117,13 @@ const started = ({ rowsOf }: FlushPlaces) => `
   on conflict (execution_id) do nothing
   returning execution_id`;
 
-const logged = ({ rowsOf, namesOf }: FlushPlaces) => `
-  insert into flow.event (${namesOf("events").join(", ")})
-  select ${namesOf("events").join(", ")}
-  from ${rowsOf("events")} as t
+const logged =
+  (table: "segments" | "events") =>
+  ({ rowsOf, namesOf }: FlushPlaces) =>
+    `
+  insert into flow.event_log (${namesOf(table).join(", ")})
+  select ${namesOf(table).join(", ")}
+  from ${rowsOf(table)} as t
   where ${WRITTEN}`;
 
 const issued = ({ rowsOf }: FlushPlaces) => `

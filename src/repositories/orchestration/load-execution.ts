@@ -1,9 +1,8 @@
-import { getTableColumns } from "drizzle-orm";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database, Transaction } from "../database/database.ts";
-import { event } from "../tables/event.ts";
 import { execution } from "../tables/execution.ts";
+import { eventsOf, type LogRow, logRows } from "./log-rows.ts";
 
 const COLUMNS = columnsOf(execution, [
   "executionId",
@@ -50,40 +49,17 @@ export async function loadExecution({ sql }: Database, executionId: string): Pro
 
 /** Events of an execution after `after` (0: all), in order, at most `limit`, as `toRecord` made them. */
 export async function loadEvents(
-  { sql }: Pick<Database | Transaction, "sql">,
+  database: Pick<Database | Transaction, "sql">,
   executionId: string,
   after: number,
   limit: number,
 ): Promise<EventRecord[]> {
-  // No event is older than its execution: partitions of earlier months are not read.
-  const rows = await sql<EventRow[]>`
-    select ${sql.unsafe(EVENT_COLUMNS)}
-    from flow.event
-    where execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)
-    order by event_id
-    limit ${limit}`;
-  return rows.map(eventRecord);
+  const rows = await database.sql<LogRow[]>`
+    select l.* from ${logRows(database, executionId, after, limit)} order by l.event_id`;
+  return eventsOf(rows)
+    .filter(({ event_id }) => event_id > after)
+    .slice(0, limit);
 }
-
-/** All columns of the log: a record has them as its fields. */
-const EVENT_COLUMNS = Object.values(getTableColumns(event))
-  .map(({ name }) => name)
-  .join(", ");
-
-/** A row of the log as returned by the driver: 64-bit integers are text, JSON is parsed. */
-export type EventRow = Record<string, unknown> & { created_at: Date };
-
-/** The event record of a row of the log; columns without a value are absent. */
-export function eventRecord(row: EventRow): EventRecord {
-  const record: Record<string, unknown> = {};
-  for (const [column, value] of Object.entries(row)) if (value !== null) record[column] = value;
-  record["created_at"] = row.created_at.toISOString();
-  for (const column of NUMBERS) if (record[column] !== undefined) record[column] = Number(record[column]);
-  return record as EventRecord;
-}
-
-/** 64-bit columns that are not ids in the record: numbers below 2^53. */
-const NUMBERS = [event.eventId.name, event.parentEventId.name, event.iteration.name, event.page.name];
 
 /** The execution that a caller started under this idempotency key, or undefined. */
 export async function findStartByKey(

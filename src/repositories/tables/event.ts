@@ -3,23 +3,26 @@ import { bigint, check, doublePrecision, integer, primaryKey, smallint, text } f
 import { createdAt, document, flow, id } from "./columns.ts";
 
 /**
- * The event log, the source of truth: written once, never changed, dropped by whole partitions. Columns are the fields of
- * the language's event record.
+ * The event log, the source of truth: written once, never changed, dropped by whole partitions. A row is a **segment**: the events
+ * that one flush wrote of an execution, as a JSON array in `body` (`orchestration/segments`). `event_id` is then that of the last
+ * one, so that the key finds the segments after an event, and `node_id` the playbook's path; the columns of single events are
+ * empty. Events written before there were segments, and those with texts that PostgreSQL's JSON functions refuse, are a row each; their columns are
+ * the fields of the language's event record. The view `flow.event` shows both as single events.
  *
  * The migration partitions it by ranges of `event_id`, a month each (`event-partitions.ts`); ids grow in time, so a month
  * is a range of ids. No foreign keys and one index: the log is what every step writes.
  */
-export const event = flow.table(
-  "event",
+export const eventLog = flow.table(
+  "event_log",
   {
     eventId: id("event_id").notNull(),
     executionId: id("execution_id").notNull(),
     catalogId: id("catalog_id").notNull(),
-    eventType: text("event_type").notNull(),
-    nodeId: text("node_id").notNull(),
-    nodeName: text("node_name").notNull(),
-    nodeType: text("node_type").$type<"playbook" | "step" | "task">().notNull(),
-    status: text("status").notNull(),
+    eventType: text("event_type"),
+    nodeId: text("node_id"),
+    nodeName: text("node_name"),
+    nodeType: text("node_type").$type<"playbook" | "step" | "task">(),
+    status: text("status"),
     createdAt: createdAt(),
     parentEventId: id("parent_event_id"),
     parentExecutionId: id("parent_execution_id"),
@@ -37,6 +40,10 @@ export const event = flow.table(
     result: document("result"),
     error: document("error"),
     meta: document("meta"),
+    /** How many events a segment has. */
+    events: smallint("events"),
+    /** A segment's events, as the engine has them, with their ids. The migration sets EXTERNAL. */
+    body: text("body"),
   },
   (table) => [
     // The only index: pages of an execution's events, folding from a snapshot, deleting an execution. All of them also say

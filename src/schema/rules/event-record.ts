@@ -18,6 +18,27 @@ export interface EventRecord {
   [field: string]: unknown;
 }
 
+/** What the log says about a batch. For people: it is not part of the state. */
+export interface Marker {
+  type: "batch.accepted" | "batch.completed" | "batch.failed";
+  /** Milliseconds since 1970. */
+  at: number;
+  context: Record<string, Json>;
+}
+
+/** What happened, with its place in an execution's log: what is stored. {@link recordOf} makes the record. */
+export interface LogEntry {
+  eventId: number;
+  event: FlowEvent | Marker;
+  /** The event from which this one follows. */
+  parentEventId?: number | undefined;
+  /** Of events about the whole run of a child: the execution that called it. */
+  parentExecutionId?: string | undefined;
+}
+
+/** The execution whose log it is. */
+export type LogOwner = Omit<EventPlace, "eventId">;
+
 /** Fields of an event that have a column of their own. All others go into `result.context` or `meta`. */
 const COLUMNS = [
   "command_id",
@@ -52,10 +73,38 @@ export interface EventPlace {
   path: string;
 }
 
+/** The record of an entry of the log. */
+export function recordOf({ eventId, event, parentEventId, parentExecutionId }: LogEntry, owner: LogOwner): EventRecord {
+  const place = { ...owner, eventId };
+  const record = isMarker(event) ? markerRecord(event, place) : toRecord(event, place);
+  if (parentExecutionId !== undefined) record["parent_execution_id"] = parentExecutionId;
+  if (parentEventId !== undefined) record["parent_event_id"] = parentEventId;
+  return record;
+}
+
+function isMarker(event: FlowEvent | Marker): event is Marker {
+  return event.type.startsWith("batch.");
+}
+
+function markerRecord({ type, at, context }: Marker, place: EventPlace): EventRecord {
+  const { eventId, executionId, catalogId, path } = place;
+  return {
+    event_id: eventId,
+    execution_id: executionId,
+    catalog_id: catalogId,
+    event_type: type,
+    node_id: path,
+    node_name: path,
+    node_type: "playbook",
+    status: type.slice("batch.".length).toUpperCase(),
+    created_at: new Date(at).toISOString(),
+    result: { status: "ok", context },
+  };
+}
+
 /** The wire shape of an event. {@link fromRecord} gives the event back. */
 export function toRecord(event: FlowEvent, place: EventPlace): EventRecord {
-  // One of flow's own events: a missing field is not inherited from a prototype either. This runs for every row that is
-  // written.
+  // One of flow's own events: a missing field is not inherited from a prototype either.
   const fields = event as unknown as Record<string, unknown>;
   const step = fields["step"];
   const task = fields["task"];

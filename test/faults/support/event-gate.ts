@@ -22,8 +22,8 @@ export async function closeEventGate({ sql }: Database, eventType: string): Prom
   await sql.unsafe(`
     create or replace function flow.test_gate() returns trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock_shared(${KEY}); return new; end $$;
-    create or replace trigger test_gate before insert on flow.event
-      for each row when (new.event_type = '${eventType}') execute function flow.test_gate()`);
+    create or replace trigger test_gate before insert on flow.event_log
+      for each row when (new.body like '%"type":"${eventType}"%') execute function flow.test_gate()`);
   const holder = await sql.reserve();
   await holder`select pg_advisory_lock(${KEY})`;
   const waiting = async () =>

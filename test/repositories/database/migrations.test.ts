@@ -3,9 +3,11 @@ import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { firstIdAt } from "../../../src/platform/system/ids.ts";
 import { packagePath } from "../../../src/platform/system/package-file.ts";
 import { readCredentialDefault } from "../../../src/repositories/credentials/credential-policy.ts";
 import { migrate } from "../../../src/repositories/database/migrate.ts";
+import { ensureEventPartitions } from "../../../src/repositories/executions/event-partitions.ts";
 import { loadCommandBodies } from "../../../src/repositories/orchestration/claimable-commands.ts";
 import { loadEvents } from "../../../src/repositories/orchestration/load-execution.ts";
 import { audited, createAudit, SYSTEM } from "../../../src/services/access/audit.ts";
@@ -46,10 +48,10 @@ test("0001 keeps executions, events and commands that were written before it", a
     insert into flow.command (command_id, execution_id, catalog_id, step, kinds, body)
       values (12, 10, 1, 'a', '{noop}', '{"step": "a"}')`);
   await migrate(database, await folderWith(context, "0000_initial", "0001_execution_store"));
-  const [event] = await loadEvents(database, "10", 0, 10);
+  const [event] = await database.sql`select created_at, iteration, duration_ms, result from flow.event`;
   assert.deepEqual(
-    [event?.created_at, event?.["iteration"], event?.["duration_ms"], event?.["result"]],
-    ["2026-11-21T10:00:00.123Z", 3, 7, { status: "ok" }],
+    { ...event },
+    { created_at: new Date("2026-11-21T10:00:00.123Z"), iteration: "3", duration_ms: 7, result: { status: "ok" } },
   );
   assert.deepEqual(await loadCommandBodies(database, ["12"]), [{ step: "a" }]);
   const [execution] = await database.sql`select result, deadline_at from flow.execution`;
@@ -131,5 +133,50 @@ test("0007 keeps rows of the audit log, which are before the chains, and users w
       { issuer: "https://idp.example/", subject: "s1" },
       { issuer: null, subject: null },
     ],
+  );
+});
+
+test("0012 keeps the log: events of every month are read as before, and the next months get partitions", async (context) => {
+  const before = [
+    ...UP_TO_0006,
+    "0007_audit_chain",
+    "0008_worker_pools",
+    "0009_command_groups",
+    "0010_credential_policy",
+  ];
+  const database = await openEmptyDatabase();
+  const { sql } = database;
+  await migrate(database, await folderWith(context, ...before));
+  const [november, december] = [firstIdAt(Date.UTC(2026, 10, 20)), firstIdAt(Date.UTC(2026, 11, 1))];
+  // A month's partition, as the version before made it.
+  await sql.unsafe(`
+    create table flow.event_2026_11 partition of flow.event for values from (${firstIdAt(Date.UTC(2026, 10, 1))}) to (${december})`);
+  const ids = [november + 1, november + 2, december + 1];
+  for (const id of ids) {
+    await sql`
+      insert into flow.event (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, created_at, result)
+      values (${id}, ${november}, 1, 'task.done', 'a', 't', 'task', 'COMPLETED', '2026-11-21T10:00:00.123Z',
+        '{"status":"ok","context":{"z":"\\u0000","a":1}}')`;
+  }
+  const asBefore = await sql`select * from flow.event order by event_id`;
+  await migrate(database, await folderWith(context, ...before, "0011_audit_statement_links", "0012_event_segments"));
+  const events = await loadEvents(database, String(november), 0, 10);
+  assert.deepEqual(
+    events.map(({ event_id }) => event_id),
+    ids,
+  );
+  assert.equal(JSON.stringify(events[0]?.["result"]), '{"status":"ok","context":{"z":"\\u0000","a":1}}');
+  assert.deepEqual([...(await sql`select * from flow.event order by event_id`)], [...asBefore]);
+  assert.deepEqual(await ensureEventPartitions(database, new Date("2026-11-21T00:00:00Z")), [
+    "event_2026_12",
+    "event_2027_01",
+  ]);
+  assert.equal((await loadEvents(database, String(november), 0, 10)).length, 3);
+  // A server of the version before deletes through the view.
+  const { count } = await sql`delete from flow.event where execution_id = ${november} and event_id <= ${november + 2}`;
+  assert.equal(count, 2);
+  assert.deepEqual(
+    (await loadEvents(database, String(november), 0, 10)).map(({ event_id }) => event_id),
+    [december + 1],
   );
 });

@@ -11,13 +11,13 @@ const NOVEMBER = new Date("2026-11-21T00:00:00Z");
 /** Writes one event with the given id, of an execution that began with the id before it. */
 async function writeEvent({ sql }: Database, eventId: number): Promise<void> {
   await sql`
-    insert into flow.event (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status)
+    insert into flow.event_log (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status)
     values (${eventId}, ${eventId - 1}, 1, 'playbook.initialized', 'a/b', 'a/b', 'playbook', 'RUNNING')`;
 }
 
 async function placeOf({ sql }: Database, eventId: number): Promise<string | undefined> {
   const [row] = await sql<{ place: string }[]>`
-    select tableoid::regclass::text as place from flow.event where event_id = ${eventId}`;
+    select tableoid::regclass::text as place from flow.event_log where event_id = ${eventId}`;
   return row?.place;
 }
 
@@ -69,7 +69,7 @@ test("a new partition keeps the log's constraints: no event twice, none before i
   await writeEvent(database, id);
   await assert.rejects(writeEvent(database, id), { code: "23505" });
   const misplaced = database.sql`
-    insert into flow.event (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status)
+    insert into flow.event_log (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status)
     values (${id}, ${id + 1}, 1, 'x', 'a', 'a', 'step', 'RUNNING')`;
   await assert.rejects(misplaced, { code: "23514", constraint_name: "event_after_execution" });
 });
@@ -92,7 +92,7 @@ test("events are written to other months while a partition is being made", async
   const id = firstIdAt(NOVEMBER.getTime());
   await writing`begin`;
   await writing`
-    insert into flow.event (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status)
+    insert into flow.event_log (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status)
     values (${id}, ${id - 1}, 1, 'x', 'a', 'a', 'step', 'RUNNING')`;
   // Were the whole log locked, this would fail after its limit.
   assert.deepEqual(await ensureEventPartitions(database, new Date("2026-12-01T00:00:00Z")), ["event_2027_02"]);
@@ -106,7 +106,7 @@ test("a page of an execution's events reads its own month and those after, by th
   await ensureEventPartitions(database, NOVEMBER);
   const execution = firstIdAt(Date.UTC(2026, 11, 1));
   const plan = await database.sql.unsafe(
-    `explain (costs off) select * from flow.event where execution_id = ${execution} and event_id > ${execution}
+    `explain (costs off) select * from flow.event_log where execution_id = ${execution} and event_id > ${execution}
      order by event_id limit 100`,
   );
   const text = plan.map((row) => String(row["QUERY PLAN"])).join("\n");

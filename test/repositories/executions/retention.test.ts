@@ -145,7 +145,7 @@ describe("partitions of the log", () => {
   const names = async () => {
     const found = await database.sql<{ name: string }[]>`
       select relname as name from pg_inherits join pg_class on oid = inhrelid
-      where inhparent = 'flow.event'::regclass order by relname`;
+      where inhparent = 'flow.event_log'::regclass order by relname`;
     return found.map(({ name }) => name);
   };
 
@@ -182,7 +182,7 @@ describe("partitions of the log", () => {
 
   test("are left while the log is in use, and without a long wait: writers queue behind this", async () => {
     await database.sql.begin(async (sql) => {
-      await sql`select from flow.event limit 1`;
+      await sql`select from flow.event_log limit 1`;
       assert.equal(await dropPartition(database, "event_2026_01"), false);
     });
     assert.equal((await names()).length, 4);

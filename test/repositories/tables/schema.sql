@@ -92,15 +92,15 @@ table credential_policy
   credential_policy_singleton CHECK (singleton)
   credential_policy_pkey PRIMARY KEY (singleton)
 
-table event partition by RANGE (event_id)
+table event_default partition DEFAULT with toast_tuple_target=8160
   event_id bigint not null
   execution_id bigint not null
   catalog_id bigint not null
-  event_type text not null
-  node_id text not null
-  node_name text not null
-  node_type text not null
-  status text not null
+  event_type text
+  node_id text
+  node_name text
+  node_type text
+  status text
   created_at timestamp(3) with time zone not null default now()
   parent_event_id bigint
   parent_execution_id bigint
@@ -115,42 +115,46 @@ table event partition by RANGE (event_id)
   result json storage e
   error json
   meta json
-  event_after_execution CHECK ((event_id > execution_id))
-  event_attempt CHECK ((attempt >= 0))
-  event_duration CHECK ((duration_ms >= (0)::double precision))
-  event_id_range CHECK (((event_id > 0) AND (event_id < '9007199254740992'::bigint)))
-  event_node_type CHECK ((node_type = ANY (ARRAY['playbook'::text, 'step'::text, 'task'::text])))
-  event_pkey PRIMARY KEY (execution_id, event_id)
-
-table event_default partition DEFAULT
-  event_id bigint not null
-  execution_id bigint not null
-  catalog_id bigint not null
-  event_type text not null
-  node_id text not null
-  node_name text not null
-  node_type text not null
-  status text not null
-  created_at timestamp(3) with time zone not null default now()
-  parent_event_id bigint
-  parent_execution_id bigint
-  command_id bigint
-  worker text
-  attempt integer
-  iteration bigint
-  page bigint
-  step_run_id text
-  task_run_id text
-  duration_ms double precision
-  result json storage e
-  error json
-  meta json
+  events smallint
+  body text storage e
   event_after_execution CHECK ((event_id > execution_id))
   event_attempt CHECK ((attempt >= 0))
   event_duration CHECK ((duration_ms >= (0)::double precision))
   event_id_range CHECK (((event_id > 0) AND (event_id < '9007199254740992'::bigint)))
   event_node_type CHECK ((node_type = ANY (ARRAY['playbook'::text, 'step'::text, 'task'::text])))
   event_default_pkey PRIMARY KEY (execution_id, event_id)
+
+table event_log partition by RANGE (event_id)
+  event_id bigint not null
+  execution_id bigint not null
+  catalog_id bigint not null
+  event_type text
+  node_id text
+  node_name text
+  node_type text
+  status text
+  created_at timestamp(3) with time zone not null default now()
+  parent_event_id bigint
+  parent_execution_id bigint
+  command_id bigint
+  worker text
+  attempt integer
+  iteration bigint
+  page bigint
+  step_run_id text
+  task_run_id text
+  duration_ms double precision
+  result json storage e
+  error json
+  meta json
+  events smallint
+  body text storage e
+  event_after_execution CHECK ((event_id > execution_id))
+  event_attempt CHECK ((attempt >= 0))
+  event_duration CHECK ((duration_ms >= (0)::double precision))
+  event_id_range CHECK (((event_id > 0) AND (event_id < '9007199254740992'::bigint)))
+  event_node_type CHECK ((node_type = ANY (ARRAY['playbook'::text, 'step'::text, 'task'::text])))
+  event_pkey PRIMARY KEY (execution_id, event_id)
 
 table execution with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.01, fillfactor=70
   execution_id bigint not null
@@ -358,6 +362,151 @@ table worker_pool
   worker_pool_token_sha256 CHECK ((token_sha256 ~ '^[0-9a-f]{64}$'::text))
   worker_pool_pkey PRIMARY KEY (name)
   worker_pool_token UNIQUE (token_sha256)
+
+view event
+ SELECT event_log.event_id,
+    event_log.execution_id,
+    event_log.catalog_id,
+    event_log.event_type,
+    event_log.node_id,
+    event_log.node_name,
+    event_log.node_type,
+    event_log.status,
+    event_log.created_at,
+    event_log.parent_event_id,
+    event_log.parent_execution_id,
+    event_log.command_id,
+    event_log.worker,
+    event_log.attempt,
+    event_log.iteration,
+    event_log.page,
+    event_log.step_run_id,
+    event_log.task_run_id,
+    event_log.duration_ms,
+    event_log.result,
+    event_log.error,
+    event_log.meta
+   FROM flow.event_log
+  WHERE event_log.body IS NULL
+UNION ALL
+ SELECT e.event_id,
+    l.execution_id,
+    l.catalog_id,
+    e.type AS event_type,
+    COALESCE(e.step, l.node_id) AS node_id,
+    COALESCE(e.task, e.step, l.node_id) AS node_name,
+        CASE
+            WHEN e.task IS NOT NULL THEN 'task'::text
+            WHEN e.step IS NOT NULL THEN 'step'::text
+            ELSE 'playbook'::text
+        END AS node_type,
+    flow.event_status(e.type, e.status) AS status,
+    to_timestamp(floor(e.at) / 1000::double precision)::timestamp(3) with time zone AS created_at,
+    e.parent_event_id,
+    e.parent_execution_id,
+    e.command_id,
+    e.worker,
+    e.attempt,
+    e.iteration,
+    e.page,
+    e.step_run_id,
+    e.task_run_id,
+    e.duration_ms,
+    flow.event_result(e.type, packed.event) AS result,
+    e.error,
+        CASE
+            WHEN NOT flow.event_has_result(e.type) AND e.type !~~ 'batch.%'::text THEN flow.event_rest(packed.event)
+            ELSE NULL::json
+        END AS meta
+   FROM flow.event_log l
+     CROSS JOIN LATERAL json_array_elements(l.body::json) packed(event)
+     CROSS JOIN LATERAL json_to_record(packed.event) e(event_id bigint, type text, step text, task text, status text, at double precision, parent_event_id bigint, parent_execution_id bigint, command_id bigint, worker text, attempt integer, iteration bigint, page bigint, step_run_id text, task_run_id text, duration_ms double precision, error json)
+  WHERE l.body IS NOT NULL;
+  TRIGGER event_delete INSTEAD OF DELETE ON flow.event FOR EACH ROW EXECUTE FUNCTION flow.event_delete()
+  TRIGGER event_insert INSTEAD OF INSERT ON flow.event FOR EACH ROW EXECUTE FUNCTION flow.event_insert()
+
+CREATE OR REPLACE FUNCTION flow.event_delete()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	DELETE FROM flow.event_log WHERE execution_id = old.execution_id AND event_id = old.event_id;
+	RETURN old;
+END $function$
+
+CREATE OR REPLACE FUNCTION flow.event_has_result(type text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+	SELECT "type" IN ('task.done', 'command.completed', 'command.failed', 'loop.iteration.completed', 'loop.iteration.failed')
+$function$
+
+CREATE OR REPLACE FUNCTION flow.event_insert()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	INSERT INTO flow.event_log (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, created_at,
+		parent_event_id, parent_execution_id, command_id, worker, attempt, iteration, page, step_run_id, task_run_id,
+		duration_ms, result, error, meta)
+	VALUES (new.event_id, new.execution_id, new.catalog_id, new.event_type, new.node_id, new.node_name, new.node_type, new.status,
+		coalesce(new.created_at, now()), new.parent_event_id, new.parent_execution_id, new.command_id, new.worker, new.attempt,
+		new.iteration, new.page, new.step_run_id, new.task_run_id, new.duration_ms, new.result, new.error, new.meta);
+	RETURN new;
+END $function$
+
+CREATE OR REPLACE FUNCTION flow.event_rest(event json)
+ RETURNS json
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+	SELECT json_object_agg(key, value) FROM json_each("event")
+	WHERE key NOT IN ('event_id', 'parent_event_id', 'parent_execution_id', 'type', 'at', 'step', 'task', 'status', 'result', 'command_id',
+		'worker', 'attempt', 'iteration', 'page', 'step_run_id', 'task_run_id', 'duration_ms', 'error')
+$function$
+
+CREATE OR REPLACE FUNCTION flow.event_result(type text, event json)
+ RETURNS json
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+	SELECT CASE
+		WHEN "type" LIKE 'batch.%' THEN json_build_object('status', 'ok', 'context', "event" -> 'context')
+		WHEN NOT flow.event_has_result("type") THEN NULL
+		ELSE (
+			SELECT json_object_agg(key, value) FROM (
+				SELECT 'status' AS key,
+					coalesce("event" -> 'status', to_json(CASE WHEN "event" -> 'error' IS NULL THEN 'ok' ELSE 'error' END)) AS value
+				UNION ALL SELECT 'reference', "event" -> 'result' -> 'ref'
+				UNION ALL SELECT 'context', coalesce((
+					SELECT json_object_agg(key, value) FROM (
+						SELECT key, value FROM json_each(flow.event_rest("event"))
+						UNION ALL SELECT 'task', "event" -> 'task'
+						UNION ALL SELECT 'value', "event" -> 'result' -> 'value'
+						UNION ALL SELECT 'virtual', "event" -> 'result' -> 'virtual'
+						UNION ALL SELECT 'about', "event" -> 'result' -> 'about'
+					) AS context WHERE value IS NOT NULL
+				), '{}')
+			) AS envelope WHERE value IS NOT NULL
+		)
+	END
+$function$
+
+CREATE OR REPLACE FUNCTION flow.event_status(type text, status text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+	SELECT CASE
+		WHEN "type" = 'task.done' THEN CASE "status" WHEN 'ok' THEN 'COMPLETED' ELSE 'FAILED' END
+		WHEN "type" LIKE '%.error' THEN 'FAILED'
+		WHEN "type" LIKE '%.issued' THEN 'PENDING'
+		WHEN "type" LIKE '%.initialized' OR "type" LIKE '%.started' OR "type" LIKE '%.progress' THEN 'RUNNING'
+		WHEN "type" LIKE '%.done' OR "type" LIKE '%.stored' OR "type" LIKE '%.evaluated' THEN 'COMPLETED'
+		ELSE upper(substring("type" from '[^.]*$'))
+	END
+$function$
 
 table auth.audit_chain
   chain integer not null

@@ -69,7 +69,7 @@ test("the tables that are updated all the time leave room for it, and the log ha
       and not coalesce(reloptions::text like '%fillfactor=%', false)`;
   assert.deepEqual([...full], []);
   const indexes =
-    await database.sql`select indexrelid::regclass::text from pg_index where indrelid = 'flow.event'::regclass`;
+    await database.sql`select indexrelid::regclass::text from pg_index where indrelid = 'flow.event_log'::regclass`;
   assert.equal(indexes.length, 1);
   const foreign =
     await database.sql`select conname from pg_constraint where contype = 'f' and connamespace = 'flow'::regnamespace`;

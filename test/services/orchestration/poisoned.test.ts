@@ -25,7 +25,7 @@ function deadlyStore(): { store: MemoryStore; deadly: Set<string> } {
   store.flush = async (changes) => {
     const dies = changes.executions.some(
       ({ executionId, events }) =>
-        deadly.has(executionId) && events.some(({ event_type }) => event_type === "step.completed"),
+        deadly.has(executionId) && events.some(({ event }) => event.type === "step.completed"),
     );
     return dies ? await new Promise(() => undefined) : await flush(changes);
   };

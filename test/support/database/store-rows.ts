@@ -1,5 +1,5 @@
 import type { ExecutionChange, ExecutionStart, IssuedCommand } from "../../../src/ports/execution-store.ts";
-import { toRecord } from "../../../src/schema/rules/event-record.ts";
+import { type EventRecord, recordOf } from "../../../src/schema/rules/event-record.ts";
 import type { FlowEvent } from "../../../src/schema/words/event.ts";
 
 /** Makes changes of executions as advancing makes them: coherent, with fresh ids. */
@@ -22,20 +22,24 @@ export const SHA256 = "0".repeat(64);
 /** What a claim by `w1` adds to a command. */
 export const CLAIMED = { status: "CLAIMED", attempt: 1, worker: "w1", leaseMs: 120_000 } as const;
 
+/** The events of a change as they are read. */
+export function recordsOf(change: ExecutionChange): EventRecord[] {
+  return change.events.map((entry) => recordOf(entry, change));
+}
+
 /** Ids from `first` on. */
 export function storeRows(first = 1_000): StoreRows {
   let last = first;
   const next = () => ++last;
-  const records = (executionId: string, events: readonly FlowEvent[]) =>
-    events.map((event) => toRecord(event, { eventId: next(), executionId, catalogId: CATALOG_ID, path: PATH }));
-  const newest = (events: ExecutionChange["events"]) => events.at(-1)?.event_id ?? 0;
+  const entries = (events: readonly FlowEvent[]) => events.map((event) => ({ eventId: next(), event }));
+  const newest = (events: ExecutionChange["events"]) => events.at(-1)?.eventId ?? 0;
   return {
     next,
     begin(start = {}) {
       const executionId = String(next());
-      const events = records(executionId, [{ type: "workflow.initialized", at: AT, step: "a" }]);
+      const events = entries([{ type: "workflow.initialized", at: AT, step: "a" }]);
       return {
-        executionId,
+        ...{ executionId, catalogId: CATALOG_ID, path: PATH },
         expectedEventId: null,
         lastEventId: newest(events),
         start: {
@@ -58,8 +62,9 @@ export function storeRows(first = 1_000): StoreRows {
     },
     follow(change, more = {}, list = [{ type: "workflow.initialized", at: AT, step: "a" }]) {
       const { executionId, lastEventId } = change;
-      const events = records(executionId, list);
-      const base = { executionId, expectedEventId: lastEventId, lastEventId: newest(events), events };
+      const events = entries(list);
+      const owner = { executionId, catalogId: CATALOG_ID, path: PATH };
+      const base = { ...owner, expectedEventId: lastEventId, lastEventId: newest(events), events };
       return { ...base, status: "RUNNING", progress: 50, issued: [], commands: [], ...more };
     },
     issue({ executionId }, more = {}) {

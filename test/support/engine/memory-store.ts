@@ -14,7 +14,7 @@ import type {
   Requirement,
   StoredExecution,
 } from "../../../src/ports/execution-store.ts";
-import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
+import { type EventRecord, recordOf } from "../../../src/schema/rules/event-record.ts";
 import type { Command } from "../../../src/schema/words/command.ts";
 import { keyOf } from "../../../src/services/orchestration/rounds/ready-queue.ts";
 
@@ -289,7 +289,7 @@ function writeExecution(store: MemoryStore, change: ExecutionChange, now: number
   });
   const log = store.events.get(executionId) ?? [];
   store.events.set(executionId, log);
-  for (const event of change.events) log.push(frozen(event));
+  for (const entry of change.events) log.push(frozen(recordOf(entry, change)));
   for (const issued of change.issued) {
     if (store.commands.has(issued.commandId)) throw new Error(`Command ${issued.commandId} was issued twice`);
     const isClaimed = issued.worker !== null;

@@ -1,13 +1,6 @@
 import { isTerminal } from "../../../engine/state/state.ts";
-import type { Json } from "../../../schema/words/json.ts";
+import type { Marker } from "../../../schema/rules/event-record.ts";
 import type { LiveExecution } from "./load-execution.ts";
-
-/** A row of the log for people, beside the events. */
-export interface Marker {
-  type: "batch.accepted" | "batch.completed" | "batch.failed";
-  at: number;
-  context: Record<string, Json>;
-}
 
 /** An execution that this process works with. At most one round at a time works on it. */
 export interface CachedExecution {

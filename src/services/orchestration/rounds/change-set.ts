@@ -7,12 +7,11 @@ import type {
   ExecutionStart,
   IssuedCommand,
 } from "../../../ports/execution-store.ts";
-import { type EventRecord, toRecord } from "../../../schema/rules/event-record.ts";
+import type { LogEntry, Marker } from "../../../schema/rules/event-record.ts";
 import { labelsOf } from "../../../schema/rules/pool-label.ts";
 import type { Command } from "../../../schema/words/command.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
-import type { Marker } from "../memory/execution-cache.ts";
 import {
   type LiveExecution,
   noteIssued,
@@ -73,15 +72,15 @@ interface ChangeSetDeps {
 /** Opens a change set. `start` is given only if the execution begins with it. */
 export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): ChangeSet {
   const expectedEventId = deps.start === undefined ? live.lastEventId : null;
-  const events: EventRecord[] = [];
+  const events: LogEntry[] = [];
   const commands = createCommandChanges();
   const wasTerminal = isTerminal(live.state.status);
   const { executionId } = live.state;
 
-  const push = (record: EventRecord) => {
-    events.push(record);
-    live.lastEventId = record.event_id;
-    return record.event_id;
+  const push = (entry: LogEntry) => {
+    events.push(entry);
+    live.lastEventId = entry.eventId;
+    return entry.eventId;
   };
   const steps: ChangeSet["steps"] = [];
   const cancelled: CancelledCommand[] = [];
@@ -102,23 +101,25 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
         cancelled.push({ commandId: event.command_id, worker: event.worker });
       }
       live.eventsSinceSnapshot += 1;
-      const record = recordOf(live, event, deps.newId(), cause);
-      noteIssued(live.issued, event, record.event_id);
-      return push(record);
+      const entry = entryOf(live, event, deps.newId(), cause);
+      noteIssued(live.issued, event, entry.eventId);
+      return push(entry);
     },
     marker({ type, at, context }) {
-      return push(markerRecord(live, { type, at, context }, deps.newId()));
+      return push({ eventId: deps.newId(), event: { type, at, context } });
     },
     issue: (command) => commands.issue(issuedCommand(live, command, deps.poolOf(live.state.path))),
     count: () => events.length,
     hasEnded,
     ending: () => ending,
-    idAt: (index) => events[index]?.event_id ?? 0,
+    idAt: (index) => events[index]?.eventId ?? 0,
     unclaimed: () => commands.issued().filter(({ status }) => status === "PENDING"),
     change(resultOf) {
       const { state } = live;
       const change: ExecutionChange = {
         executionId,
+        catalogId: live.catalogId,
+        path: state.path,
         expectedEventId,
         lastEventId: live.lastEventId,
         ...(deps.start !== undefined && { start: deps.start }),
@@ -173,30 +174,13 @@ function createCommandChanges() {
   };
 }
 
-/** The log's record of an event, with the event that caused it. */
-function recordOf(live: LiveExecution, event: FlowEvent, eventId: number, cause: number | undefined): EventRecord {
-  const { executionId, path, parent } = live.state;
-  const record = toRecord(event, { executionId, catalogId: live.catalogId, path, eventId });
-  const parentId = parent?.execution_id;
-  if (parentId !== undefined && record.node_type === "playbook") record["parent_execution_id"] = parentId;
-  const parentEventId = cause ?? ("command_id" in event ? live.issued.get(event.command_id) : undefined);
-  if (parentEventId !== undefined) record["parent_event_id"] = parentEventId;
-  return record;
-}
-
-function markerRecord(live: LiveExecution, { type, at, context }: Marker, eventId: number): EventRecord {
-  const { executionId, path } = live.state;
+/** The event's place in the log, with the event that caused it. */
+function entryOf(live: LiveExecution, event: FlowEvent, eventId: number, cause: number | undefined): LogEntry {
   return {
-    event_id: eventId,
-    execution_id: executionId,
-    catalog_id: live.catalogId,
-    event_type: type,
-    node_id: path,
-    node_name: path,
-    node_type: "playbook",
-    status: type.slice("batch.".length).toUpperCase(),
-    created_at: new Date(at).toISOString(),
-    result: { status: "ok", context },
+    eventId,
+    event,
+    parentEventId: cause ?? ("command_id" in event ? live.issued.get(event.command_id) : undefined),
+    parentExecutionId: "step" in event ? undefined : live.state.parent?.execution_id,
   };
 }
 

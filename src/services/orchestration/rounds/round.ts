@@ -1,8 +1,9 @@
 import type { ExecutionState } from "../../../engine/state/state.ts";
 import type { BatchChange, ExecutionStart, ExecutionStore } from "../../../ports/execution-store.ts";
+import type { Marker } from "../../../schema/rules/event-record.ts";
 import { FlowError, messageOf } from "../../../schema/words/errors.ts";
 import type { Json } from "../../../schema/words/json.ts";
-import type { CachedExecution, ExecutionCache, Marker } from "../memory/execution-cache.ts";
+import type { CachedExecution, ExecutionCache } from "../memory/execution-cache.ts";
 import type { LiveExecution } from "../memory/load-execution.ts";
 import type { ApplyDeps } from "./apply-event.ts";
 import { type ChangeSet, createChangeSet } from "./change-set.ts";
