@@ -122,6 +122,8 @@ export interface ExecutionStart {
   catalogId: string;
   path: string;
   version: number;
+  /** It is written only if this entry is the newest of its path at that moment. Default false. */
+  mustBeNewest?: boolean;
   parentExecutionId: string | null;
   parentStep: string | null;
   rootExecutionId: string;

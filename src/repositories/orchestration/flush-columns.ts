@@ -182,6 +182,7 @@ const FLUSH = {
       }),
       column("started_ms", "float8", (row: Start) => row.start.startedAt),
       column("deadline_ms", "float8", (row: Start) => row.start.deadlineAt),
+      column("must_be_newest", "smallint", (row: Start) => (row.start.mustBeNewest === true ? 1 : 0)),
     ],
   ),
   segments: part(

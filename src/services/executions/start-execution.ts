@@ -23,7 +23,34 @@ import type { Access } from "../access/access.ts";
 import { type Audit, audited, inAuditLog } from "../access/audit.ts";
 import { missingChildren } from "../catalog/missing-children.ts";
 import { inPieces } from "../in-pieces.ts";
+import { NotNewest } from "../orchestration/jobs.ts";
 import type { Orchestrator, StartLog } from "../orchestration/orchestrator.ts";
+
+/** Paths of which the newest version is remembered: some 0.3 MB. */
+const REMEMBERED_MAX = 1_000;
+
+/**
+ * The newest version of paths as this server has seen it last, so that a start need not look it up by a statement. Another server may
+ * have registered a newer one since: the statement that writes the start checks that, and a start that it does not write is decided
+ * again. So who registers at one server and starts at another gets the new version, without a notice that could be late.
+ */
+function createNewestVersions() {
+  const kept = new Map<string, Executable>();
+  const set = (path: string, entry: Executable | undefined) => {
+    kept.delete(path);
+    if (entry !== undefined) kept.set(path, entry);
+    const [oldest] = kept.keys();
+    if (kept.size > REMEMBERED_MAX && oldest !== undefined) kept.delete(oldest);
+  };
+  return {
+    get(path: string): Executable | undefined {
+      const found = kept.get(path);
+      if (found !== undefined) set(path, found);
+      return found;
+    },
+    set,
+  };
+}
 
 /** Nesting depth of sub-playbooks above which a call is refused: a playbook that calls itself must end. */
 const CHILD_DEPTH_MAX = 64;
@@ -64,12 +91,7 @@ export interface Started extends Omit<Executable, "kind"> {
   warnings: string[];
 }
 
-/**
- * Starts executions. Rejects with `FlowError` NOT_FOUND (`Executable catalog entry not found`, no such parent), INVALID_INPUT,
- * CONFLICT for a parent that has ended, SYSTEM_PLAYBOOK for one that its parent may not call, FORBIDDEN by `permit` or for a child that its parent's user may not run, and with the
- * errors of {@link Orchestrator.start}.
- */
-export function startExecutions(deps: {
+interface StartDeps {
   database: Database;
   orchestrator: Pick<Orchestrator, "start">;
   /** Cancels a child whose parent was cancelled while it started. */
@@ -78,46 +100,83 @@ export function startExecutions(deps: {
   audit: Pick<Audit, "refused">;
   /** The compiled playbook of a catalog entry. */
   programs(catalogId: string): Promise<{ program: Program }>;
-}): (request: ExecutionRequest) => Promise<Started> {
-  const { database, orchestrator } = deps;
+}
+
+/**
+ * Starts executions. Rejects with `FlowError` NOT_FOUND (`Executable catalog entry not found`, no such parent), INVALID_INPUT,
+ * CONFLICT for a parent that has ended, SYSTEM_PLAYBOOK for one that its parent may not call, FORBIDDEN by `permit` or for a child that its parent's user may not run, and with the
+ * errors of {@link Orchestrator.start}.
+ */
+export function startExecutions(deps: StartDeps): (request: ExecutionRequest) => Promise<Started> {
+  const { database } = deps;
   const newestOf = batchLookup(
     async (paths: readonly string[]) =>
       new Map((await findExecutables(database, paths)).map((entry) => [entry.path, entry])),
   );
+  const newest = createNewestVersions();
+  const parts = { deps, newestOf };
+  const lookUp = async (request: ExecutionRequest) => {
+    const found = await findEntry(database, newestOf, request);
+    if (isNewest(request)) newest.set(request.path, found);
+    if (found !== undefined && found.path !== request.path) await request.permit?.(found.path);
+    return found;
+  };
   return async (given) => {
     const request = given.path === undefined ? given : { ...given, path: plainPath(given.path) };
-    const { parent, input, bytes, target, returnStep, traceparent, idempotency } = request;
     // Before the lookup: a refused caller must not learn whether it exists.
     if (request.path !== undefined) await request.permit?.(request.path);
-    const found = await findEntry(database, newestOf, request);
-    if (found !== undefined && found.path !== request.path) await request.permit?.(found.path);
-    const entry = checkedEntry(found, request);
-    const caller = parent === undefined ? undefined : await openParent(database, parent.execution_id);
-    if (caller !== undefined) checkSystemChild(deps, caller.path, entry.path);
-    const startedBy = caller?.startedBy ?? request.startedBy;
-    if (parent !== undefined && typeof caller?.startedBy === "number") {
-      await checkStarter(deps, parent.execution_id, caller.startedBy, entry.path);
-    }
-    const { kind: _kind, ...what } = entry;
-    const { program } = await deps.programs(entry.catalogId);
-    // A run with a target may stop before the call, and then does not need the called playbook.
-    if (target === undefined) await checkChildren(program, newestOf, request);
-    const warnings = parent === undefined ? await inPieces(unknownInputsInPieces(program, input)) : [];
-    const started = await orchestrator.start({
-      entry: what,
-      input,
-      ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
-      ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
-      ...defined({ startedBy, target, returnStep, traceparent, idempotency, bytes, log: request.log }),
-    });
-    if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);
-    return {
-      ...what,
-      ...started,
-      warnings,
-      ...(started.duplicate && (await earlierEntry(database, started.executionId))),
-    };
+    const remembered = isNewest(request) ? newest.get(request.path) : undefined;
+    const begun =
+      remembered === undefined
+        ? await begin(parts, request, await lookUp(request), false)
+        : await begin(parts, request, remembered, true).catch(async (error: unknown) => {
+            if (!mayBeOutdated(error)) throw error;
+            const current = await lookUp(request);
+            if (!(error instanceof NotNewest) && current?.catalogId === remembered.catalogId) throw error;
+            return await begin(parts, request, current, false);
+          });
+    const { executionId, duplicate } = begun;
+    if (request.parent !== undefined) await endWithParent(deps, request.parent.execution_id, executionId);
+    return { ...begun, ...(duplicate && (await earlierEntry(database, executionId))) };
   };
+}
+
+/** Errors that another version of the playbook need not have. Nothing was written. */
+function mayBeOutdated(error: unknown): boolean {
+  return error instanceof NotNewest || (error instanceof FlowError && OF_VERSIONS.has(error.code));
+}
+
+const OF_VERSIONS: ReadonlySet<string> = new Set(["NOT_FOUND", "INVALID_INPUT", "INVALID_PLAYBOOK"]);
+
+/** Checks and starts. `mustBeNewest`: `found` comes from memory. */
+async function begin(
+  { deps, newestOf }: { deps: StartDeps; newestOf: NewestOf },
+  request: ExecutionRequest,
+  found: Executable | undefined,
+  mustBeNewest: boolean,
+): Promise<Started> {
+  const { parent, input, bytes, target, returnStep, traceparent, idempotency } = request;
+  const entry = checkedEntry(found, request);
+  const caller = parent === undefined ? undefined : await openParent(deps.database, parent.execution_id);
+  if (caller !== undefined) checkSystemChild(deps, caller.path, entry.path);
+  const startedBy = caller?.startedBy ?? request.startedBy;
+  if (parent !== undefined && typeof caller?.startedBy === "number") {
+    await checkStarter(deps, parent.execution_id, caller.startedBy, entry.path);
+  }
+  const { kind: _kind, ...what } = entry;
+  const { program } = await deps.programs(entry.catalogId);
+  // A run with a target may stop before the call, and then does not need the called playbook.
+  if (target === undefined) await checkChildren(program, newestOf, request);
+  const warnings = parent === undefined ? await inPieces(unknownInputsInPieces(program, input)) : [];
+  const started = await deps.orchestrator.start({
+    entry: what,
+    mustBeNewest,
+    input,
+    ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
+    ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
+    ...defined({ startedBy, target, returnStep, traceparent, idempotency, bytes, log: request.log }),
+  });
+  return { ...what, ...started, warnings };
 }
 
 /** System playbooks act with the rights of the service: no other playbook may call one, by whichever user it was started. */
@@ -150,6 +209,10 @@ async function checkChildren({ playbook }: Program, newestOf: NewestOf, request:
 function rootOf(parent: ParentRef, { rootExecutionId, rootCatalogId }: ParentRow): Partial<ParentRef> {
   const isTop = rootExecutionId === parent.execution_id;
   return { ...(!isTop && { root_execution_id: rootExecutionId }), root_catalog_id: rootCatalogId };
+}
+
+function isNewest(request: ExecutionRequest): request is ExecutionRequest & { path: string } {
+  return request.path !== undefined && request.catalogId === undefined && request.version === undefined;
 }
 
 type NewestOf = (path: string) => Promise<Executable | undefined>;
@@ -196,11 +259,7 @@ async function openParent(database: Database, executionId: string): Promise<Pare
 }
 
 /** The cancellation of a parent looks for children once. A child that started at that moment is ended here. */
-async function endWithParent(
-  { database, cancel }: Parameters<typeof startExecutions>[0],
-  parentId: string,
-  executionId: string,
-): Promise<void> {
+async function endWithParent({ database, cancel }: StartDeps, parentId: string, executionId: string): Promise<void> {
   const parent = await findExecution(database, parentId);
   if (parent?.status === "CANCELLED") await cancel(executionId, "The caller was cancelled");
 }

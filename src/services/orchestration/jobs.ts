@@ -131,6 +131,16 @@ export function jobBase(
   };
 }
 
+/**
+ * A start that had to be of the newest version was not written: a newer one may be there, or the store was busy. It is to be decided
+ * again, on a version that has been looked up.
+ */
+export class NotNewest extends FlowError {
+  constructor(path: string) {
+    super("CONFLICT", `'${path}' was not started: a newer version was registered meanwhile. Start it again`);
+  }
+}
+
 /** Begins an execution: its first event, and what follows. `fresh` returns its state before that event, new for each try. */
 export function startJob(
   first: FlowEvent,
@@ -138,10 +148,15 @@ export function startJob(
   fresh: () => LiveExecution,
   base: Omit<Job, "check" | "apply">,
 ): Job {
+  let isTried = false;
   return {
     ...base,
-    check: () => undefined,
+    check(round) {
+      if (isTried && start.mustBeNewest === true && changesOf(round, base) === undefined)
+        throw new NotNewest(start.path);
+    },
     async apply(round) {
+      isTried = true;
       // No other caller has this id: an earlier try was written, and its answer was lost.
       if (changesOf(round, base) !== undefined) return;
       await applyEvent(round.begin(fresh(), start), first, round.applyDeps);

@@ -20,6 +20,8 @@ import type { ClaimedCommand, ClaimInput, Commit } from "./rounds/types.ts";
 export interface StartInput {
   /** The catalog entry to run. */
   entry: { catalogId: string; path: string; version: number };
+  /** The entry comes from memory: rejects with {@link NotNewest} if it may not be the newest of its path. Default false. */
+  mustBeNewest?: boolean;
   /** Inputs: they replace top-level keys of the playbook's workload. */
   input: JsonObject;
   parent?: ParentRef;

@@ -79,6 +79,7 @@ async function begin(
   );
   const start: ExecutionStart = {
     ...input.entry,
+    mustBeNewest: input.mustBeNewest ?? false,
     parentExecutionId: input.parent?.execution_id ?? null,
     parentStep: input.parent?.step ?? null,
     rootExecutionId: input.rootExecutionId ?? executionId,
