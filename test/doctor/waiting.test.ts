@@ -70,6 +70,62 @@ test("the command of a finding can be copied whatever a label holds", () => {
   assert.equal(found?.command, `FLOW_WORKER_LABELS='zone=it'\\''s; rm -rf' flow serve --role=worker`);
 });
 
+const TOKEN = "FLOW_WORKER_TOKEN_FILE=FILE";
+for (const [about, kinds, labels, workers, what, command] of [
+  [
+    "a server, and its step has labels",
+    ["http"],
+    { "flow.pool": "@server", gpu: "yes" },
+    [WORKER, worker({ labels: { "flow.pool": "@server" } })],
+    "servers run system playbooks themselves, and none has the labels gpu=yes",
+    "flow pools create NAME --paths 'PATH/**' --labels gpu=yes",
+  ],
+  [
+    "a server, of which none has registered",
+    ["http"],
+    { "flow.pool": "@server" },
+    [WORKER],
+    "no server is there to run these system playbooks",
+    "flow serve --role=server",
+  ],
+  [
+    "a pool without a worker",
+    ["http"],
+    { "flow.pool": "team" },
+    [worker({ labels: { "flow.pool": "other" } })],
+    "no ready worker of the pool 'team'",
+    `${TOKEN} flow serve --role=worker`,
+  ],
+  [
+    "a pool whose workers lack the label",
+    ["http"],
+    { "flow.pool": "team", zone: "b" },
+    [worker({ labels: { "flow.pool": "team" } })],
+    "no ready worker of the pool 'team' has the labels zone=b",
+    `${TOKEN} FLOW_WORKER_LABELS=zone=b flow serve --role=worker`,
+  ],
+  [
+    "a pool whose workers do not run the kind",
+    ["shell"],
+    { "flow.pool": "team" },
+    [worker({ labels: { "flow.pool": "team" } })],
+    "no ready worker of the pool 'team' runs shell",
+    `${TOKEN} FLOW_WORKER_TOOLS=shell flow serve --role=worker`,
+  ],
+] as [string, string[], Record<string, string>, SeenWorker[], string, string][]) {
+  test(`the advice for what waits for ${about}, names no label that makes no worker one of it`, () => {
+    const [found] = waitingFindings([{ ...GROUP, kinds, labels }], workers);
+    assert.equal(found?.what, `3 commands of 2 executions wait: ${what}`);
+    assert.equal(found?.command, command);
+  });
+}
+
+test("what is busy in a pool is busy as elsewhere", () => {
+  const labels = { "flow.pool": "team" };
+  const [found] = waitingFindings([{ ...GROUP, kinds: ["http"], labels }], [worker({ labels, held: 4 })]);
+  assert.match(found?.what ?? "", /every worker that could take them is full$/);
+});
+
 test("a finding says what, since when, why it matters and what to do, and names the executions", () => {
   const [found] = waitingFindings([{ ...GROUP, labels: null }], [WORKER]);
   assert.deepEqual(found, {

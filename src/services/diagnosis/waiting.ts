@@ -2,6 +2,7 @@ import type { SeenWorker, WaitingCommands } from "../../repositories/doctor/stuc
 import type { Finding } from "../../schema/api/doctor.ts";
 import { isOfOtherPool } from "../../schema/rules/pool-label.ts";
 import { counted, finding, shellWord } from "./finding.ts";
+import { pairs, poolAdvice } from "./pool-advice.ts";
 
 /** Why commands wait longer than they should. */
 export type WaitingReason = "no_worker" | "no_kind" | "no_labels" | "no_both" | "busy" | "unnoticed";
@@ -38,7 +39,7 @@ export function isOutOfReach(reason: WaitingReason): boolean {
 export function waitingFindings(waiting: readonly WaitingCommands[], workers: readonly SeenWorker[]): Finding[] {
   return waiting.map((group) => {
     const reason = whyWaiting(group, workers);
-    const { what, why, todo, command } = WORDS[reason](group);
+    const { what, why, todo, command } = { ...WORDS[reason](group), ...poolAdvice(reason, group) };
     const commands = counted(group.count, "command");
     return finding({
       check: "waiting_commands",
@@ -100,9 +101,3 @@ const WORDS: Readonly<Record<WaitingReason, (group: WaitingCommands) => Words>> 
     command: "flow-doctor repair trigger-reaper",
   }),
 };
-
-function pairs(labels: WaitingCommands["labels"]): string {
-  return Object.entries(labels ?? {})
-    .map(([name, value]) => `${name}=${String(value)}`)
-    .join(",");
-}

@@ -1,6 +1,7 @@
 import type { Cause, Overview } from "../../schema/api/overview.ts";
 import { isInServer } from "../../schema/rules/pool-label.ts";
 import { counted, finding, shellWord } from "../diagnosis/finding.ts";
+import { pairs, poolAdvice } from "../diagnosis/pool-advice.ts";
 
 /** What the causes are found in. */
 export type Seen = Omit<Overview, "at" | "verdict">;
@@ -155,14 +156,19 @@ function waitingWork({ queue, workers }: Seen, { waitMs }: CauseLimits): Cause[]
         `FLOW_WORKER_TOOLS=${shellWord(kinds.join(","))} FLOW_WORKER_LABELS=${shellWord(wanted)} flow serve --role=worker`,
       ],
     }[why] as [string, string];
+    const advice = poolAdvice(why, { kinds, labels });
     return cause({
       ...shared,
-      what: `${what}: ${waits}`,
+      what: `${advice === undefined ? what : sentence(advice.what)}: ${waits}`,
       why: "They stand still until there is such a worker.",
-      todo: why === "no_worker" ? "Start a worker." : "Start such a worker, or change the playbook.",
-      command,
+      todo: advice?.todo ?? (why === "no_worker" ? "Start a worker." : "Start such a worker, or change the playbook."),
+      command: advice?.command ?? command,
     });
   });
+}
+
+function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** Nothing that is started would run. */
@@ -224,10 +230,4 @@ export function span(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 120_000) return `${Math.round(ms / 1_000)} s`;
   return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 3_600_000)} h`;
-}
-
-function pairs(labels: Readonly<Record<string, unknown>> | null): string {
-  return Object.entries(labels ?? {})
-    .map(([name, value]) => `${name}=${String(value)}`)
-    .join(",");
 }
