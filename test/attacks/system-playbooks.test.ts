@@ -248,6 +248,8 @@ test("code does not run inside a server; a pool of an operator runs it, and what
     assert.equal(code, "KIND_NOT_AVAILABLE", message);
     assert.match(message, /do not run inside the server.*flow pools create/);
   }
+  // The next server says so when it starts.
+  await (await serve()).untilStderr("1 system playbook has tasks that run in no server: system/code (shell)");
   // A pool for everything does not mean system playbooks.
   const wide = await operate(server, "POST", "/api/pools", { name: "wide", paths: ["**"] });
   const pool = await operate(server, "POST", "/api/pools", { name: "admin", paths: ["system/**"] });

@@ -142,6 +142,55 @@ test("credentials that every playbook may use are a notice, by the default of th
   assert.equal((await found("open"))[0]?.[1], "Every playbook may use 2 credentials: all, unsaid");
 });
 
+test("system playbooks with tasks that run in no server are a notice, until a pool that names their folder has them", async () => {
+  const { sql } = database;
+  const found = async (hasOwn?: boolean) =>
+    (await diagnosed(hasOwn === undefined ? {} : { hasOwn }, "system_playbooks"))?.map(({ level, what, command }) => [
+      ...[level, what, command],
+    ]);
+  const register = async (id: number, path: string, tools: unknown[], version = 1) => {
+    const payload = { kind: "Playbook", workflow: tools.map((tool, at) => ({ step: `s${at}`, tool })) };
+    await sql`insert into flow.catalog (catalog_id, path, version, kind, content, payload, metadata)
+      values (${id}, ${path}, ${version}, 'playbook', 'x', ${JSON.stringify(payload)}::text::jsonb, '{}')`;
+    await sql`insert into flow.resource (path, kind, version, catalog_id, content_sha256) values (${path}, 'playbook', ${version}, ${id}, 'x')
+      on conflict (path) do update set version = ${version}, catalog_id = ${id}`;
+  };
+  await register(901, "system/calls", [
+    { kind: "http" },
+    { kind: "postgres" },
+    { kind: "playbook", path: "system/code" },
+  ]);
+  await register(902, "team/code", [{ kind: "python" }]);
+  await register(903, "systematic/code", [{ kind: "python" }]);
+  assert.deepEqual(await found(), []);
+  await register(904, "system/code", [
+    { kind: "http" },
+    [{ a: { kind: "shell" } }, { b: { kind: "script" } }, { c: { kind: "shell" } }],
+  ]);
+  const command = "flow pools create NAME --paths system/code";
+  const one = "1 system playbook has tasks that run in no server: system/code (script, shell)";
+  assert.deepEqual(await found(), [["notice", one, command]]);
+  assert.equal(await found(false), undefined, "workers run them where servers have no token");
+  for (let id = 910; id < 915; id += 1) await register(id, `api_integration/x${id}`, [{ kind: "transfer" }]);
+  assert.match(
+    String((await found())?.[0]?.[1]),
+    /^6 system playbooks have .*: api_integration\/x910 \(transfer\), .* and 1 more$/,
+  );
+  const pool = (name: string, paths: string[]) => sql`
+    insert into flow.worker_pool (name, paths, token_sha256, created_by)
+    values (${name}, ${paths}, ${name.padEnd(64, "0").replace(/[^0-9a-f]/g, "0")}, 'x')`;
+  await pool("aa", ["**"]);
+  assert.equal((await found())?.length, 1, "a pool for everything does not mean them");
+  await pool("bb", ["api_integration/**"]);
+  assert.deepEqual(await found(), [["notice", one, command]]);
+  await pool("cc", ["system/c*"]);
+  assert.deepEqual(await found(), []);
+  await sql`update flow.worker_pool set revoked_at = now() where name = 'cc'`;
+  assert.deepEqual(await found(), [["notice", one, command]]);
+  await register(905, "system/code", [{ kind: "noop" }], 2);
+  assert.deepEqual(await found(), [], "the newest version counts");
+});
+
 test("users with roles who are bound to no identity provider and never logged in are a notice", async () => {
   const { sql } = database;
   await sql`delete from auth.users`;

@@ -12,7 +12,7 @@ import { PRIVATE_RANGES } from "../../platform/http/egress.ts";
 import { proxyRules } from "../../platform/http/proxy.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { WorkServer } from "../../ports/work-server.ts";
-import { SERVER_WORKER_PREFIX } from "../../schema/rules/pool-label.ts";
+import { SERVER_KINDS, SERVER_WORKER_PREFIX } from "../../schema/rules/pool-label.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Documents } from "../../services/catalog/documents.ts";
 import { createProgramCache } from "../../services/orchestration/memory/program-cache.ts";
@@ -49,13 +49,10 @@ export interface RunningSystemWorker {
   stop(): Promise<void>;
 }
 
-/**
- * What runs here: calls of other services, and no code. `transfer`, `duckdb` and their like would keep the server's processor busy, or
- * read its files.
- */
-const KINDS = ["http", "sqldb", "nats", "artifact", "noop"];
 /** Kinds that a worker itself carries out. */
 const UNDRIVEN = ["playbook", "workbook"];
+/** Kinds that have a tool. */
+const KINDS = SERVER_KINDS.filter((kind) => !UNDRIVEN.includes(kind));
 /** Commands at a time; logins are three short ones each. */
 const CAPACITY = 64;
 /** The longest answers that a task takes: what is larger would be parsed for longer than other callers should wait. */
@@ -109,7 +106,7 @@ export function runSystemWorker(parts: SystemWorkerParts): RunningSystemWorker {
     emit: (event) => log.record(event),
   });
   const heartbeat = keepRegistered({
-    ...{ name, instance, capacity: CAPACITY, capabilities: [...KINDS, ...UNDRIVEN], version: parts.version },
+    ...{ name, instance, capacity: CAPACITY, capabilities: [...SERVER_KINDS], version: parts.version },
     ...{ workers: service.workers, intervalMs: config.workerHeartbeatMs, work, lease, logger, running: running.all },
   });
   return {

@@ -9,6 +9,7 @@ import { createMetrics, type Metrics } from "../../platform/telemetry/metrics.ts
 import type { Broker } from "../../ports/broker.ts";
 import { listenForSessionChanges } from "../../repositories/access/session-changes.ts";
 import { type Database, openDatabase } from "../../repositories/database/database.ts";
+import { readOnly } from "../../repositories/doctor/read-snapshot.ts";
 import { dropPartition } from "../../repositories/executions/old-partitions.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { messageOf } from "../../schema/words/errors.ts";
@@ -16,6 +17,8 @@ import type { JsonObject } from "../../schema/words/json.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
 import type { Documents } from "../../services/catalog/documents.ts";
 import { createDiagnosis } from "../../services/diagnosis/diagnose.ts";
+import { DOCTOR_LIMITS } from "../../services/diagnosis/limits.ts";
+import { checkSystemPlaybooks } from "../../services/diagnosis/system-playbooks.ts";
 import { createElsewhere } from "../../services/executions/follow-other-servers.ts";
 import { createRetention } from "../../services/maintenance/retention.ts";
 import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
@@ -122,13 +125,28 @@ export async function startServices(
     lifecycle,
   });
   const diagnose = createDiagnosis({
-    ...{ database, keyIds: keys.ids, credentialsDefault: config.credentialsDefault },
+    ...{ database, keyIds: keys.ids, credentialsDefault: config.credentialsDefault, hasOwn: service.pools.hasOwn },
     disk: async () => (config.databaseUrl === undefined ? await diskRoom(resolve(folder, config.home)) : undefined),
     ...(link !== undefined && { brokerIsUp: link.isUp }),
     limits: { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs: config.reaperHardTimeoutMs },
   });
+  warnOfSystemPlaybooks(database, service.pools, logger);
   const overview = openOverview(config, { database, broker: link, reaper, processor });
   return { service, metrics, reaper, diagnose, overview, processor };
+}
+
+/** Playbooks that will stop are better known now than when someone needs them. The start does not wait for it. */
+function warnOfSystemPlaybooks(
+  database: Database,
+  { hasOwn }: Pick<Services["pools"], "hasOwn">,
+  logger: Logger,
+): void {
+  readOnly(database, DOCTOR_LIMITS.statementMs, (reading) => checkSystemPlaybooks(reading, hasOwn)).then(
+    (result) => {
+      for (const { what, what_to_do, command } of result?.findings ?? []) logger.warn({ what_to_do, command }, what);
+    },
+    (error) => logger.debug({ reason: messageOf(error) }, "system playbooks were not looked at"),
+  );
 }
 
 /** Needs a session of the database for itself. */

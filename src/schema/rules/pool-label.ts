@@ -24,6 +24,12 @@ export function labelsOf(labels: JsonObject | undefined, pool: string | undefine
 /** The pool of the system playbooks that no operator's pool covers. Servers run it themselves. It is no name that an operator can give. */
 export const SERVER_POOL = "@server";
 
+/**
+ * Kinds of tasks that run inside servers: calls of other services, and no code. `transfer`, `duckdb` and their like would keep the
+ * server's processor busy, or read its files.
+ */
+export const SERVER_KINDS: readonly string[] = ["http", "sqldb", "nats", "artifact", "noop", "playbook", "workbook"];
+
 /** How the names of the workers inside servers begin. No other worker may have such a name. */
 export const SERVER_WORKER_PREFIX = "@server:";
 

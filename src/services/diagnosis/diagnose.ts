@@ -9,6 +9,7 @@ import { type CheckResult, counted, finding, shellWord } from "./finding.ts";
 import { DOCTOR_LIMITS, type DoctorLimits } from "./limits.ts";
 import { checkProjection } from "./projection.ts";
 import { checkDatabase, checkDeadRows, checkSessions, checkVacuumBlockers } from "./storage.ts";
+import { checkSystemPlaybooks } from "./system-playbooks.ts";
 import {
   checkBatches,
   checkExecutions,
@@ -31,6 +32,8 @@ export interface DiagnoseDeps {
   brokerIsUp?: () => boolean;
   /** What a server was told to do with credentials that do not say which playbooks may use them; default what the database says. */
   credentialsDefault?: CredentialDefault | undefined;
+  /** Whether servers run system playbooks themselves: those with tokens do. Default true. */
+  hasOwn?: boolean;
   /** Instead of {@link DOCTOR_LIMITS}. */
   limits?: Partial<DoctorLimits>;
 }
@@ -96,6 +99,9 @@ export function createDiagnosis(deps: DiagnoseDeps): (limits?: Partial<DoctorLim
     await add("encryption_keys", () => checkKeys(database, deps.keyIds));
     await add("open_credentials", () =>
       readOnly(database, limits.statementMs, (reading) => checkOpenCredentials(reading, deps.credentialsDefault)),
+    );
+    await add("system_playbooks", () =>
+      readOnly(database, limits.statementMs, (reading) => checkSystemPlaybooks(reading, deps.hasOwn ?? true)),
     );
     await add("unbound_users", () => readOnly(database, limits.statementMs, checkUnboundUsers));
     await add("disk", () => checkDisk(deps));
