@@ -32,8 +32,8 @@ export interface ExecutionStore {
   flush(flush: Flush): Promise<FlushOutcome>;
   /** What PENDING commands require, each requirement once, in an order of the store's own; those after `after`, at most `limit`. */
   pendingRequirements(after: Requirement | undefined, limit: number): Promise<Requirement[]>;
-  /** PENDING commands of these requirements: of each the oldest, in order, at most its `limit`. */
-  pendingCommands(wanted: readonly { requirement: Requirement; limit: number }[]): Promise<ReadyCommand[]>;
+  /** PENDING commands of these requirements, each once: of each the oldest after the id `after`, in order, at most its `limit`. */
+  pendingCommands(wanted: readonly PendingWanted[]): Promise<ReadyCommand[]>;
   /**
    * Those of these commands that may be claimed now: PENDING ones, and held ones that the claim policy gives up (decisions,
    * "Worker protocol"). Held ones of `abandoned.worker` count as given up, whatever their lease.
@@ -53,6 +53,13 @@ export interface ExecutionStore {
   findStart(caller: string, idempotencyKey: string): Promise<KnownStart | undefined>;
   /** Executions that are open past their deadline, by the store's clock. */
   overdueExecutions(limit: number): Promise<string[]>;
+}
+
+/** What to read of the PENDING commands with one requirement. Default of `after`: from the oldest on. */
+export interface PendingWanted {
+  requirement: Requirement;
+  after?: string;
+  limit: number;
 }
 
 /** An execution as it is stored: its row, and the state to start folding from. */

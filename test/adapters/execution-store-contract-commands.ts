@@ -85,6 +85,15 @@ export function exerciseCommands(check: Check): void {
       all.map(({ commandId }) => commandId),
       [second.commandId, third.commandId],
     );
+    const later = await store.pendingCommands([
+      { requirement: plain, after: second.commandId, limit: 3 },
+      { requirement: plain, after: "0", limit: 3 },
+      { requirement: gpu, after: first.commandId, limit: 3 },
+    ]);
+    assert.deepEqual(
+      later.map(({ commandId }) => commandId),
+      [second.commandId, third.commandId],
+    );
     assert.deepEqual([...(await store.pendingCommands([]))], []);
   });
 

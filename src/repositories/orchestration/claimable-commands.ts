@@ -58,21 +58,28 @@ export async function findPendingRequirements(
 }
 
 /**
- * The oldest PENDING commands of each of these requirements, in order: commands whose notice was lost, or that no worker has
- * claimed.
+ * The oldest PENDING commands of each of these requirements after an id (default: from the oldest on), in order: commands whose
+ * notice was lost, or that no worker has claimed. A command that two of them have is there once.
  */
 export async function findPending(
   { sql }: Database,
-  wanted: readonly { requirement: Requirement; limit: number }[],
+  wanted: readonly { requirement: Requirement; after?: string; limit: number }[],
 ): Promise<ClaimableCommand[]> {
-  const groups = wanted.map(({ requirement: { kinds, labels }, limit }) => ({ kinds, labels, limit }));
+  const groups = wanted.map(({ requirement: { kinds, labels }, after = "0", limit }) => ({
+    kinds,
+    labels,
+    after,
+    limit,
+  }));
   return sql<ClaimableCommand[]>`
-    select c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt
-    from jsonb_to_recordset(${JSON.stringify(groups)}::text::jsonb) as wanted(kinds jsonb, labels jsonb, "limit" int)
+    select distinct on (c.command_id) c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt
+    from jsonb_to_recordset(${JSON.stringify(groups)}::text::jsonb)
+      as wanted(kinds jsonb, labels jsonb, after bigint, "limit" int)
     cross join lateral (
       select command_id, execution_id, kinds, labels, attempt from flow.command
       where status = 'PENDING' and kinds = array(select jsonb_array_elements_text(wanted.kinds))
         and ${hash(sql, sql`labels`)} = ${hash(sql, sql`nullif(wanted.labels, 'null')`)}
+        and command_id > wanted.after
       order by command_id
       limit wanted."limit"
     ) as c

@@ -111,10 +111,12 @@ export function createMemoryStore(
     },
     async pendingCommands(wanted) {
       const rows = [...store.commands.values()].filter(({ status }) => status === "PENDING").sort(byId);
-      const found = wanted.flatMap(({ requirement, limit }) =>
-        rows.filter((row) => keyOf(row) === keyOf(requirement)).slice(0, limit),
+      const found = wanted.flatMap(({ requirement, after = "0", limit }) =>
+        rows
+          .filter((row) => keyOf(row) === keyOf(requirement) && Number(row.commandId) > Number(after))
+          .slice(0, limit),
       );
-      return found.sort(byId).map(readyOf);
+      return [...new Set(found)].sort(byId).map(readyOf);
     },
     async claimableCommands(ids, abandoned) {
       const rows = ids.flatMap((id) => store.commands.get(id) ?? []).sort(byId);

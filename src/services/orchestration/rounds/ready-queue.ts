@@ -57,6 +57,10 @@ export interface GroupRoom {
   room: number;
   /** Commands that did not fit so far: if this number has grown, something was left out meanwhile. */
   refused: number;
+  /** Something was left out, and is only in the store. */
+  isCut: boolean;
+  /** Largest id of those that were added so far, as far as it is remembered; else 0. */
+  newest: number;
 }
 
 /** Waiting commands, first come first served; commands that were given back come first. */
@@ -71,6 +75,8 @@ export interface ReadyQueue {
   leftOut(requirement: Requirement): void;
   /** Adds the commands read from a group, from its oldest on, that were not known; returns their number. */
   addRead(requirement: Requirement, read: GroupRead): number;
+  /** Adds those of the commands that were not known, and returns their number. `isMore`: the store has more that were not read. */
+  addFound(requirement: Requirement, entries: readonly ReadyEntry[], isMore: boolean): number;
   /** The oldest command that suits and that `judge` takes; it leaves the queue. */
   take(ability: Ability, judge: (entry: ReadyEntry) => Verdict): ReadyEntry | undefined;
   /** Whether the queue has a command that a worker with this ability can run. */
@@ -110,6 +116,7 @@ interface Group {
   /** Some of its commands were left out. */
   isCut: boolean;
   refused: number;
+  newest: number;
 }
 
 /**
@@ -118,13 +125,6 @@ interface Group {
  */
 export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
   const groups = createGroups(options);
-  const roomIn = (group: Group): GroupRoom => ({
-    requirement: group.requirement,
-    known: sizeOf(group),
-    room: Math.max(0, groups.most() - sizeOf(group)),
-    refused: group.refused,
-  });
-
   return {
     add(entry) {
       if (groups.isKnown(entry)) return true;
@@ -145,18 +145,15 @@ export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
     },
     addRead(requirement, { entries, isAll, refused }) {
       const group = groups.open(requirement);
-      let added = 0;
-      let isWhole = isAll && group.refused === refused;
-      for (const entry of entries) {
-        if (groups.isKnown(entry)) continue;
-        if (sizeOf(group) >= groups.most()) {
-          isWhole = false;
-          break;
-        }
-        groups.put(group, entry);
-        added += 1;
-      }
-      group.isCut = !isWhole;
+      const { added, fit } = addUnknown(groups, group, entries);
+      group.isCut = !(fit && isAll && group.refused === refused);
+      groups.forget(group);
+      return added;
+    },
+    addFound(requirement, entries, isMore) {
+      const group = groups.open(requirement);
+      const { added, fit } = addUnknown(groups, group, entries);
+      if (isMore || !fit) group.isCut = true;
       groups.forget(group);
       return added;
     },
@@ -180,10 +177,29 @@ export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
     size: groups.size,
     roomOf(requirement) {
       const group = groups.find(requirement);
-      return group === undefined ? { requirement, known: 0, room: groups.most(), refused: 0 } : roomIn(group);
+      const none = { requirement, known: 0, room: groups.most(), refused: 0, isCut: false, newest: 0 };
+      return group === undefined ? none : roomIn(groups, group);
     },
-    short: () => [...groups.all()].filter(groups.isShort).map(roomIn),
+    short: () => [...groups.all()].filter(groups.isShort).map((group) => roomIn(groups, group)),
   };
+}
+
+function roomIn(groups: Groups, group: Group): GroupRoom {
+  const { requirement, refused, isCut, newest } = group;
+  const known = sizeOf(group);
+  return { requirement, known, room: Math.max(0, groups.most() - known), refused, isCut, newest };
+}
+
+/** Adds the commands that are not known, until the group is full. */
+function addUnknown(groups: Groups, group: Group, entries: readonly ReadyEntry[]): { added: number; fit: boolean } {
+  let added = 0;
+  for (const entry of entries) {
+    if (groups.isKnown(entry)) continue;
+    if (sizeOf(group) >= groups.most()) return { added, fit: false };
+    groups.put(group, entry);
+    added += 1;
+  }
+  return { added, fit: true };
 }
 
 /** The groups of a queue, and which commands are in them. */
@@ -239,7 +255,8 @@ function createGroups({
       const key = keyOf({ kinds, labels });
       let group = groups.get(key);
       if (group === undefined) {
-        group = { key, requirement: { kinds, labels }, again: new Map(), fresh: new Map(), isCut: false, refused: 0 };
+        const requirement = { kinds, labels };
+        group = { key, requirement, again: new Map(), fresh: new Map(), isCut: false, refused: 0, newest: 0 };
         groups.set(key, group);
       }
       return group;
@@ -251,6 +268,7 @@ function createGroups({
       const queued = { ...(groupOf.size < readyMax ? entry : bare), order };
       (entry.attempt > 0 ? group.again : group.fresh).set(entry.commandId, queued);
       groupOf.set(entry.commandId, group);
+      group.newest = Math.max(group.newest, Number(entry.commandId));
       order += 1;
       if (entry.labels !== null) for (const look of labelled) look();
     },

@@ -1,5 +1,5 @@
-import type { ExecutionStore, Requirement } from "../../../ports/execution-store.ts";
-import { type GroupRead, type GroupRoom, keyOf, type ReadyQueue } from "./ready-queue.ts";
+import type { ExecutionStore, PendingWanted, Requirement } from "../../../ports/execution-store.ts";
+import { type GroupRoom, keyOf, type ReadyEntry, type ReadyQueue } from "./ready-queue.ts";
 
 /** Groups checked in one poll; the next poll continues after them. */
 const GROUPS_MAX = 500;
@@ -7,6 +7,11 @@ const GROUPS_MAX = 500;
 const ROWS_MAX = 10_000;
 /** New commands of a group read by one poll: if that is not enough, the group is read again at once. */
 const PAGE = 500;
+/**
+ * Commands of a group, known ones among them, that one poll reads again: one that has a smaller id than the newest known, and of which
+ * no notice came, is found when its turn comes.
+ */
+const CHECKED = 100;
 
 /** What refilling needs. */
 export interface RefillDeps {
@@ -29,36 +34,21 @@ export interface Refill {
 }
 
 /** Creates the refill of a ready queue. */
-export function createRefill({ store, ready, now, onFound, onFailed }: RefillDeps): Refill {
+export function createRefill(deps: RefillDeps): Refill {
+  const { store, ready, onFound, onFailed } = deps;
   /** Where the next poll begins. */
   let after: Requirement | undefined;
   let isReading = false;
   let isAsked = false;
-
-  const read = async (rooms: readonly GroupRoom[]): Promise<number> => {
-    if (rooms.length === 0) return 0;
-    // From the oldest on: known commands are among them.
-    const wanted = rooms.map(({ requirement, known, room }) => ({ requirement, limit: known + room }));
-    const commands = await store.pendingCommands(wanted);
-    const reads = new Map<string, GroupRead & { entries: object[] }>();
-    for (const command of commands) {
-      const key = keyOf(command);
-      const of = reads.get(key) ?? { entries: [], isAll: false, refused: 0 };
-      reads.set(key, of);
-      of.entries.push({ ...command, readyAt: now() });
-    }
-    return rooms.reduce((found, { requirement, known, room, refused }) => {
-      const entries = reads.get(keyOf(requirement))?.entries ?? [];
-      return found + ready.addRead(requirement, { entries, isAll: entries.length < known + room, refused });
-    }, 0);
-  };
+  const look = createLook(deps);
 
   const readShort = async () => {
     isReading = true;
     try {
       while (isAsked) {
         isAsked = false;
-        if ((await read(bounded(ready.short()))) > 0) onFound();
+        const rooms = bounded(ready.short(), ({ known, room }) => known + room);
+        if ((await readWhole(deps, rooms)) > 0) onFound();
       }
     } catch (error) {
       onFailed(error);
@@ -69,11 +59,12 @@ export function createRefill({ store, ready, now, onFound, onFailed }: RefillDep
   const refill: Refill = {
     async poll() {
       const requirements = await store.pendingRequirements(after, GROUPS_MAX);
-      const listed = requirements.map(ready.roomOf).filter(({ known, room }) => room > known);
-      const rooms = bounded(listed.map((place) => ({ ...place, room: Math.min(place.room, PAGE) })));
+      // Those of which something was left out are read below, when they are half empty.
+      const listed = requirements.map(ready.roomOf).filter(({ known, room, isCut }) => !isCut && room > known);
+      const rooms = bounded(listed, (place) => newsOf(place) + CHECKED);
       const isEnd = requirements.length < GROUPS_MAX && rooms.length === listed.length;
       after = isEnd ? undefined : rooms.length < listed.length ? rooms.at(-1)?.requirement : requirements.at(-1);
-      const found = await read(rooms);
+      const found = await look(rooms);
       // Also groups that workers have emptied: commands that become ready in them are then no longer left out.
       if (ready.short().length > 0) refill.short();
       return found;
@@ -86,11 +77,67 @@ export function createRefill({ store, ready, now, onFound, onFailed }: RefillDep
   return refill;
 }
 
+/** Reads groups from the oldest command on, known ones among them, until they are full; returns the number of new ones. */
+async function readWhole(deps: RefillDeps, rooms: readonly GroupRoom[]): Promise<number> {
+  const wanted = rooms.map(({ requirement, known, room }) => ({ requirement, limit: known + room }));
+  const found = await readGroups(deps, wanted);
+  return rooms.reduce((sum, { requirement, known, room, refused }) => {
+    const entries = found.get(keyOf(requirement)) ?? [];
+    return sum + deps.ready.addRead(requirement, { entries, isAll: entries.length < known + room, refused });
+  }, 0);
+}
+
+/** Looks for what is newer than all that is known of groups, and at the next of what is older; returns the number of new ones. */
+function createLook(deps: RefillDeps): (rooms: readonly GroupRoom[]) => Promise<number> {
+  /** Where the next look at the older commands of a group begins; of the others: at the oldest. */
+  const places = new Map<string, number>();
+  return async (rooms) => {
+    const wanted = rooms.flatMap((place): PendingWanted[] => {
+      const { requirement, newest } = place;
+      const news = { requirement, after: String(newest), limit: newsOf(place) };
+      const older = { requirement, after: String(places.get(keyOf(requirement)) ?? 0), limit: CHECKED };
+      return newest === 0 ? [news] : [news, older];
+    });
+    const found = await readGroups(deps, wanted);
+    return rooms.reduce((sum, place) => {
+      const { requirement, newest } = place;
+      const key = keyOf(requirement);
+      const entries = found.get(key) ?? [];
+      const older = entries.filter(({ commandId }) => Number(commandId) <= newest);
+      const last = older.at(-1);
+      // The next look begins at the oldest again.
+      if (older.length < CHECKED || last === undefined) places.delete(key);
+      else places.set(key, Number(last.commandId));
+      return sum + deps.ready.addFound(requirement, entries, entries.length - older.length >= newsOf(place));
+    }, 0);
+  };
+}
+
+async function readGroups(
+  { store, now }: RefillDeps,
+  wanted: readonly PendingWanted[],
+): Promise<Map<string, ReadyEntry[]>> {
+  const found = new Map<string, ReadyEntry[]>();
+  if (wanted.length === 0) return found;
+  for (const command of await store.pendingCommands(wanted)) {
+    const key = keyOf(command);
+    const of = found.get(key) ?? [];
+    found.set(key, of);
+    of.push({ ...command, readyAt: now() });
+  }
+  return found;
+}
+
+/** New commands of a group that one poll reads. */
+function newsOf({ room }: GroupRoom): number {
+  return Math.min(room, PAGE);
+}
+
 /** The first groups, as many as one statement may read. */
-function bounded(rooms: readonly GroupRoom[]): GroupRoom[] {
+function bounded(rooms: readonly GroupRoom[], rowsOf: (place: GroupRoom) => number): GroupRoom[] {
   let rows = 0;
-  const over = rooms.findIndex(({ known, room }, index) => {
-    rows += known + room;
+  const over = rooms.findIndex((place, index) => {
+    rows += rowsOf(place);
     return rows > ROWS_MAX && index > 0;
   });
   return over < 0 ? [...rooms] : rooms.slice(0, over);

@@ -114,7 +114,8 @@ test("a group reports that it left commands out once half of it is gone, and no 
   assert.equal(told, 0);
   ready.remove("11");
   const [short] = ready.short();
-  assert.deepEqual([told, short], [1, { requirement: requirementOf("http"), known: 5, room: 5, refused: 1 }]);
+  const { isCut: _, newest: __, ...room } = short ?? assert.fail();
+  assert.deepEqual([told, room], [1, { requirement: requirementOf("http"), known: 5, room: 5, refused: 1 }]);
   assert.equal(ready.add(entry(18, { kinds: ["http"] })), false, "17 was first");
   const read = [12, 13, 17, 18].map((id) => entry(id, { kinds: ["http"] }));
   assert.equal(ready.addRead(requirementOf("http"), { entries: read, isAll: true, refused: 2 }), 2);
