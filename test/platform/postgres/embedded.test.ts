@@ -58,7 +58,7 @@ async function postmasterPid(server: { data: string }): Promise<number> {
 
 /** Resolves when the process is gone. It is not a child of this process: no event reports its end, and its parent may take a moment to see it. */
 async function gone(pid: number): Promise<void> {
-  while (isAlive(pid)) await new Promise((resolve) => setImmediate(resolve));
+  while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 /** Another program on a folder. */
