@@ -7,3 +7,8 @@ export function isLoopback(host: string): boolean {
   if (bare === "localhost" || bare.endsWith(".localhost")) return true;
   return ipaddr.isValid(bare) && ipaddr.process(bare).range() === "loopback";
 }
+
+/** True for an absolute address, with its scheme, whose host is one of {@link isLoopback}. */
+export function isLoopbackUrl(address: string): boolean {
+  return URL.canParse(address) && isLoopback(new URL(address).hostname);
+}

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { PublicAddress } from "../../platform/config/public-address.ts";
-import { isLoopback } from "../../platform/http/loopback.ts";
+import { isLoopbackUrl } from "../../platform/http/loopback.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { RouteEnvironment } from "./request-context.ts";
 
@@ -14,9 +14,9 @@ export function loopbackOnly(own?: PublicAddress): MiddlewareHandler {
   return async (c, next) => {
     // The adapter builds the address from the Host header; tests give the address alone.
     const host = c.req.header("host") ?? new URL(c.req.url).host;
-    if (!isLocal(`http://${host}`) && host !== own?.host) throw refused("Host", host);
+    if (!isLoopbackUrl(`http://${host}`) && host !== own?.host) throw refused("Host", host);
     const origin = c.req.header("origin");
-    if (origin !== undefined && !isLocal(origin) && origin !== own?.origin) throw refused("Origin", origin);
+    if (origin !== undefined && !isLoopbackUrl(origin) && origin !== own?.origin) throw refused("Origin", origin);
     await next();
   };
 }
@@ -27,15 +27,11 @@ export function loopbackOnly(own?: PublicAddress): MiddlewareHandler {
  */
 export function refuseForeignPages(c: Context<RouteEnvironment>): void {
   const origin = c.req.header("origin");
-  if (origin === undefined || c.get("role") === "user" || isLocal(origin)) return;
+  if (origin === undefined || c.get("role") === "user" || isLoopbackUrl(origin)) return;
   throw new FlowError(
     "FORBIDDEN",
     `Pages of '${origin}' may not call this. Browsers call the gateway, which knows its pages`,
   );
-}
-
-function isLocal(address: string): boolean {
-  return URL.canParse(address) && isLoopback(new URL(address).hostname);
 }
 
 function refused(header: string, value: string): FlowError {

@@ -1,6 +1,5 @@
 import { isTerminal } from "../../engine/state/state.ts";
 import { createClaiming } from "./claim-commands.ts";
-import { createGate } from "./gate.ts";
 import { inject, withTimeLimits } from "./jobs.ts";
 import { createDeadlines } from "./memory/deadlines.ts";
 import { createExecutionCache, type ExecutionCache } from "./memory/execution-cache.ts";
@@ -11,11 +10,10 @@ import type { Orchestrator, OrchestratorDeps } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import { createRecovery } from "./recover.ts";
 import { createReport, markersOf } from "./report.ts";
-import { createRoundLoop, type RoundLoop, type RoundLoopDeps } from "./round-loop.ts";
-import type { ApplyDeps } from "./rounds/apply-event.ts";
+import { createGate, createRoundLoop, type RoundLoop, type RoundLoopDeps } from "./round-loop.ts";
+import { type ApplyDeps, createTurns, type Turns } from "./rounds/apply-event.ts";
 import { createReadyQueue } from "./rounds/ready-queue.ts";
 import { createRefill } from "./rounds/refill-ready-queue.ts";
-import { createTurns, type Turns } from "./rounds/turns.ts";
 import { createStart } from "./start.ts";
 
 /** Builds the service. It works until {@link Orchestrator.close}. */

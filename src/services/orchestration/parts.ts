@@ -1,9 +1,8 @@
-import type { Gate } from "./gate.ts";
 import type { Deadlines } from "./memory/deadlines.ts";
 import type { ExecutionCache } from "./memory/execution-cache.ts";
 import type { IdAllocator } from "./memory/id-allocator.ts";
 import type { OrchestratorDeps } from "./orchestrator.ts";
-import type { RoundLoop } from "./round-loop.ts";
+import type { Gate, RoundLoop } from "./round-loop.ts";
 import type { ApplyDeps } from "./rounds/apply-event.ts";
 import type { ReadyQueue } from "./rounds/ready-queue.ts";
 import type { Refill } from "./rounds/refill-ready-queue.ts";

@@ -1,13 +1,13 @@
+import { setImmediate } from "node:timers/promises";
 import { type Advance, advanceOf, beginAdvance, decideNext } from "../../../engine/decide/advance.ts";
 import type { EngineEnv } from "../../../engine/env.ts";
 import { evolve } from "../../../engine/state/evolve.ts";
 import type { Keeping } from "../../../engine/state/results.ts";
 import { ReferenceNeeded } from "../../../language/views/references.ts";
-
+import type { Clock } from "../../../ports/clock.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { JsonObject } from "../../../schema/words/json.ts";
 import type { ChangeSet } from "./change-set.ts";
-import type { Turns } from "./turns.ts";
 
 /** What it takes to apply an event. */
 export interface ApplyDeps {
@@ -82,4 +82,32 @@ async function finish(
   }
   for (const command of progress.commands) changes.issue(command);
   return progress.commands.length;
+}
+
+/** How long a server decides before timers and sockets have their turn, milliseconds. One more decision may follow. */
+const TURN_MS = 20;
+
+/** Turns of 20 ms for decisions: one that finds its turn over waits for the event loop to come round. */
+export interface Turns {
+  isOver(): boolean;
+  /** The event loop has come round: a turn begins. */
+  begin(): void;
+  next(): Promise<void>;
+}
+
+/** Begins the first turn. */
+export function createTurns(clock: Pick<Clock, "busy">): Turns {
+  const busy = () => clock.busy?.() ?? performance.now();
+  let began = busy();
+  const begin = () => {
+    began = busy();
+  };
+  return {
+    isOver: () => busy() - began > TURN_MS,
+    begin,
+    async next() {
+      await setImmediate();
+      begin();
+    },
+  };
 }
