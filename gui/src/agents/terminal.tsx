@@ -26,20 +26,17 @@ function knownTools(agent: string, server: string) {
   };
 }
 
-/** An agent with inputs `method`, `tool` and `arguments` wraps an MCP server: its tools are listed and called through it. */
-export function Terminal({
-  agent,
-  servers,
-  areServersRead,
-  onEnd,
-}: {
+interface TerminalProps {
   agent: Agent;
   servers: readonly McpServer[];
   /** Until then the path of the agent's server is not known, only a name for it: calls wait. */
   areServersRead: boolean;
   /** A call has ended. */
   onEnd(): void;
-}): ReactNode {
+}
+
+/** An agent with inputs `method`, `tool` and `arguments` wraps an MCP server: its tools are listed and called through it. */
+export function Terminal({ agent, servers, areServersRead, onEnd }: TerminalProps): ReactNode {
   const about = useMemo(() => agentTerminal(agent), [agent]);
   const choices = useMemo(() => serverChoices(about, servers), [about, servers]);
   const { server: chosen, tool: toolName } = route.useSearch();
