@@ -130,7 +130,7 @@ test("PostgreSQL is slow for a while: all that waits is answered late, nothing i
   const lock = await lockTable(stand.database, "execution");
   const answers = Promise.all(commands.map((command) => worker.end(command, `slow-${command.command_id}`)));
   const began = performance.now();
-  await until("two rounds wait for the table", async () => (await lockWaiters(stand.database)) === 2);
+  await until("a round waits for the table", async () => (await lockWaiters(stand.database)) > 0);
   // Longer than a disk or a lock may take without being broken.
   await until("a second is over", () => performance.now() - began > 1_000);
   await lock.release();

@@ -51,7 +51,7 @@ interface Entry {
 
 /** An empty queue. */
 export function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps): JobQueue {
-  const lanes = createLanes();
+  const lines = createJobLines();
   /** Executions that are being made usable. */
   const preparing = new Set<CachedExecution>();
 
@@ -65,7 +65,7 @@ export function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps)
       return onFailed(error, cached.executionId);
     }
     preparing.delete(cached);
-    lanes.release(cached.executionId);
+    lines.release(cached.executionId);
     onLoaded();
   };
   const isUsable = (cached: CachedExecution): boolean => {
@@ -77,8 +77,8 @@ export function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps)
   };
   /** The next job that can run. One that cannot is offered again when its executions are released. */
   const next = (): Entry | undefined => {
-    for (let entry = lanes.next(); entry !== undefined; entry = lanes.next()) {
-      if (entry.job.isAbandoned()) lanes.remove(entry);
+    for (let entry = lines.next(); entry !== undefined; entry = lines.next()) {
+      if (entry.job.isAbandoned()) lines.remove(entry);
       // Check every execution, without stopping at the first: the check starts loading those that are not in memory.
       else if (entry.executionIds.map((id) => isUsable(cache.entry(id))).every(Boolean)) return entry;
     }
@@ -86,29 +86,29 @@ export function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps)
   };
 
   return {
-    push: (job) => lanes.add(job, false),
+    push: (job) => lines.add(job, false),
     unshift(jobs) {
-      for (const job of jobs.toReversed()) lanes.add(job, true);
+      for (const job of jobs.toReversed()) lines.add(job, true);
     },
-    take: () => takeRound(lanes, next),
+    take: () => takeRound(lines, next),
     free(cached) {
       cache.free(cached);
-      lanes.release(cached.executionId);
+      lines.release(cached.executionId);
     },
     withdraw(executionId) {
-      const hit = lanes.of(executionId);
-      for (const entry of hit) lanes.remove(entry);
+      const hit = lines.of(executionId);
+      for (const entry of hit) lines.remove(entry);
       return hit.map(({ job }) => job);
     },
     isUsable,
-    length: lanes.count,
-    waiting: lanes.waiting,
-    bytes: lanes.bytes,
+    length: lines.count,
+    waiting: lines.waiting,
+    bytes: lines.bytes,
   };
 }
 
-/** The jobs of one round, taken out of their lanes. */
-function takeRound(lanes: Lanes, next: () => Entry | undefined): Job[] {
+/** The jobs of one round, taken out of their lines. */
+function takeRound(lines: JobLines, next: () => Entry | undefined): Job[] {
   const taken: Job[] = [];
   const members = new Set<string>();
   const apart: Entry[] = [];
@@ -119,25 +119,25 @@ function takeRound(lanes: Lanes, next: () => Entry | undefined): Job[] {
       apart.push(entry);
       continue;
     }
-    lanes.remove(entry);
+    lines.remove(entry);
     taken.push(entry.job);
     for (const id of entry.executionIds) members.add(id);
   }
-  for (const entry of apart.reverse()) lanes.offer(entry);
+  for (const entry of apart.reverse()) lines.offer(entry);
   return taken;
 }
 
 /** The jobs of each execution in a line, and which of them come next. */
-interface Lanes {
+interface JobLines {
   /** Behind the other jobs of its executions, or, being urgent, before them. */
   add(job: Job, isUrgent: boolean): void;
   /** Removes a job, and offers those that waited for it. */
   remove(entry: Entry): void;
-  /** Offers a job that is the first in all of its lanes. */
+  /** Offers a job that is the first in all of its lines. */
   offer(entry: Entry): void;
-  /** Offers the first job of an execution, if it is the first in its other lanes too. */
+  /** Offers the first job of an execution, if it is the first in its other lines too. */
   release(executionId: string): void;
-  /** The job that was offered first, the urgent ones before the others. It stays in its lanes. */
+  /** The job that was offered first, the urgent ones before the others. It stays in its lines. */
   next(): Entry | undefined;
   /** The jobs of an execution, or all. */
   of(executionId: string | undefined): Entry[];
@@ -146,32 +146,32 @@ interface Lanes {
   bytes(): number;
 }
 
-function createLanes(): Lanes {
+function createJobLines(): JobLines {
   const entries = new Set<Entry>();
-  /** A job of several executions is in the lane of each. */
-  const lanes = new Map<string, Lane>();
+  /** A job of several executions is in the line of each. */
+  const lines = new Map<string, JobLine>();
   const offered = { urgent: emptyLine<Entry>(), other: emptyLine<Entry>() };
   let bytes = 0;
 
-  const isFirst = (entry: Entry) => entry.executionIds.every((id) => lanes.get(id)?.first?.value === entry);
+  const isFirst = (entry: Entry) => entry.executionIds.every((id) => lines.get(id)?.first?.value === entry);
   const offer = (entry: Entry | undefined) => {
     if (entry === undefined || entry.isOffered || !isFirst(entry)) return;
     entry.isOffered = true;
     if (entry.isUrgent) prepend(offered.urgent, entry);
     else append(offered.other, entry);
   };
-  const release = (executionId: string) => offer(lanes.get(executionId)?.first?.value);
+  const release = (executionId: string) => offer(lines.get(executionId)?.first?.value);
   return {
     add(job, isUrgent) {
       const entry = { job, executionIds: [...job.executionIds], isUrgent, isOffered: false };
       entries.add(entry);
       bytes += job.bytes ?? 0;
       for (const id of entry.executionIds) {
-        const lane = lanes.get(id) ?? { ...emptyLine<Entry>(), requests: 0 };
-        lanes.set(id, lane);
-        if (job.bytes !== undefined) lane.requests += 1;
-        if (isUrgent) prepend(lane, entry);
-        else append(lane, entry);
+        const line = lines.get(id) ?? { ...emptyLine<Entry>(), requests: 0 };
+        lines.set(id, line);
+        if (job.bytes !== undefined) line.requests += 1;
+        if (isUrgent) prepend(line, entry);
+        else append(line, entry);
       }
       offer(entry);
     },
@@ -179,11 +179,11 @@ function createLanes(): Lanes {
       entries.delete(entry);
       bytes -= entry.job.bytes ?? 0;
       for (const id of entry.executionIds) {
-        const lane = lanes.get(id);
-        if (lane === undefined) continue;
-        removeFrom(lane, entry);
-        if (entry.job.bytes !== undefined) lane.requests -= 1;
-        if (lane.size === 0) lanes.delete(id);
+        const line = lines.get(id);
+        if (line === undefined) continue;
+        removeFrom(line, entry);
+        if (entry.job.bytes !== undefined) line.requests -= 1;
+        if (line.size === 0) lines.delete(id);
         else release(id);
       }
     },
@@ -198,14 +198,14 @@ function createLanes(): Lanes {
         if (entries.has(entry) && isFirst(entry)) return entry;
       }
     },
-    of: (executionId) => (executionId === undefined ? [...entries] : valuesOf(lanes.get(executionId))),
+    of: (executionId) => (executionId === undefined ? [...entries] : valuesOf(lines.get(executionId))),
     count: () => entries.size,
-    waiting: (executionId) => lanes.get(executionId)?.requests ?? 0,
+    waiting: (executionId) => lines.get(executionId)?.requests ?? 0,
     bytes: () => bytes,
   };
 }
 
-interface Lane extends Line<Entry> {
+interface JobLine extends Line<Entry> {
   /** Those that a caller waits for; the others are what follows from them. */
   requests: number;
 }
