@@ -1,7 +1,7 @@
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { Database } from "../database/database.ts";
 import { page } from "../database/page.ts";
-import { eventsOf, type LogRow, unpacked } from "../orchestration/log-rows.ts";
+import { eventsOf, isAfter, type LogRow, unpacked } from "../orchestration/log-rows.ts";
 import { SEGMENT_EVENTS_MAX } from "../orchestration/segments.ts";
 import { type EventFilter, eventCondition, filteredColumns, isNarrowing, mayHaveMatches } from "./event-filter.ts";
 
@@ -53,15 +53,16 @@ interface ScanEdge {
 }
 
 /** Undefined where a call gets to the end before. */
-async function scanEdge({ sql }: Database, executionId: string, query: EventListQuery): Promise<ScanEdge | undefined> {
+async function scanEdge(database: Database, executionId: string, query: EventListQuery): Promise<ScanEdge | undefined> {
+  const { sql } = database;
   const { isDescending = false } = query;
   const [edge] = await sql<{ row: string; earlier: string | null }[]>`
     select event_id as row,
-      (select max(event_id) from flow.event_log where ${between(sql, executionId, query)} and event_id < edge.event_id) as earlier
+      (select max(event_id) from flow.event_log where ${between(database, executionId, query)} and event_id < edge.event_id) as earlier
     from (
       select event_id, sum(coalesce(events, 1)) over (order by event_id ${direction(sql, query)} rows unbounded preceding) as upto
       from flow.event_log
-      where ${between(sql, executionId, query)}
+      where ${between(database, executionId, query)}
       order by event_id ${direction(sql, query)} limit ${SCANNED_MAX}
     ) as edge
     where upto >= ${SCANNED_MAX}
@@ -74,7 +75,8 @@ async function scanEdge({ sql }: Database, executionId: string, query: EventList
 }
 
 /** One event more than the page has, if there is one; `next` where it was cut short by its size. */
-async function readAll({ sql }: Database, executionId: string, query: EventListQuery): Promise<EventPage> {
+async function readAll(database: Database, executionId: string, query: EventListQuery): Promise<EventPage> {
+  const { sql } = database;
   const { limit, after, before = Number.MAX_SAFE_INTEGER, isDescending = false, isShort = false } = query;
   // The first row may have no event of the page; each following one has at least one.
   const rows = await sql<(LogRow & { found: number })[]>`
@@ -84,7 +86,7 @@ async function readAll({ sql }: Database, executionId: string, query: EventListQ
         sum(coalesce(octet_length(body), 0)) over page - coalesce(octet_length(body), 0) as bytes_before
       from (
         select * from flow.event_log
-        where ${between(sql, executionId, query)}
+        where ${between(database, executionId, query)}
         order by event_id ${direction(sql, query)} limit ${limit + 2}
       ) as nearest
       window page as (order by event_id ${direction(sql, query)} rows unbounded preceding)
@@ -110,7 +112,7 @@ async function readMatches(database: Database, executionId: string, query: Event
     select e.event_id as id
     from (
       select * from flow.event_log
-      where ${between(sql, executionId, query)} ${edge === undefined ? sql`` : upTo}
+      where ${between(database, executionId, query)} ${edge === undefined ? sql`` : upTo}
       order by event_id ${direction(sql, query)} limit ${SCANNED_MAX}
     ) as l ${sql.unsafe(unpacked(["event_id", ...filteredColumns(query)]))}
     where ${mayHaveMatches(sql, query)} and e.event_id > ${after} and e.event_id < ${before} and ${eventCondition(sql, query)}
@@ -144,15 +146,12 @@ export async function loadThese(
   return eventsOf(rows).filter(({ event_id }) => wanted.has(event_id));
 }
 
-/**
- * The condition that a row of the log may have events between the two of a query: the row with `before` in it may too. No event is
- * older than its execution: partitions of earlier months are not looked into.
- */
-function between(sql: Database["sql"], executionId: string, { after, before }: EventListQuery) {
+/** The condition that a row of the log may have events between the two of a query: the row with `before` in it may too. */
+function between(database: Database, executionId: string, { after, before }: EventListQuery) {
+  const { sql } = database;
   const last = sql`event_id <= coalesce(
     (select min(event_id) from flow.event_log where execution_id = ${executionId} and event_id >= ${before ?? 0}), ${Number.MAX_SAFE_INTEGER})`;
-  return sql`execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)
-    ${before === undefined ? sql`` : sql`and ${last}`}`;
+  return sql`${isAfter(database, executionId, after)} ${before === undefined ? sql`` : sql`and ${last}`}`;
 }
 
 function direction(sql: Database["sql"], { isDescending = false }: EventListQuery) {

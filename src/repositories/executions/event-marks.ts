@@ -1,5 +1,5 @@
 import type { Database } from "../database/database.ts";
-import { unpacked } from "../orchestration/log-rows.ts";
+import { isAfter, unpacked } from "../orchestration/log-rows.ts";
 import { type EventFilter, eventCondition, filteredColumns, isNarrowing, mayHaveMatches } from "./event-filter.ts";
 
 /** Rows of the log that one call looks at, which have some 100,000 events. */
@@ -70,7 +70,7 @@ async function markAll(database: Database, executionId: string, query: EventMark
     with looked as materialized (
       select event_id, coalesce(events, 1) as events,
         sum(coalesce(events, 1)) over (order by event_id rows unbounded preceding) as upto
-      from flow.event_log where ${following(sql, executionId, after)} order by event_id limit ${ROWS_MAX}
+      from flow.event_log where ${isAfter(database, executionId, after)} order by event_id limit ${ROWS_MAX}
     ), known as materialized (
       select count(*) as events
       from (
@@ -109,7 +109,7 @@ async function markMatches(
     with rows as materialized (
       select event_id, case when ${mayHaveMatches(sql, query)} then coalesce(events, 1) else 0 end as unpacked
       from (
-        select * from flow.event_log where ${following(sql, executionId, after)} order by event_id limit ${ROWS_MAX}
+        select * from flow.event_log where ${isAfter(database, executionId, after)} order by event_id limit ${ROWS_MAX}
       ) as l
     ), looked as materialized (
       select * from (
@@ -128,11 +128,6 @@ async function markMatches(
       (select count(*) from rows) = ${ROWS_MAX} or (select count(*) from looked) < (select count(*) from rows) as "isPartial",
       (select count(*)::int from marked) as count, ${marks(sql, query)}`;
   return found;
-}
-
-/** No event is older than its execution: partitions of earlier months are not looked into. */
-function following(sql: Database["sql"], executionId: string, after: number) {
-  return sql`execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)`;
 }
 
 function marks(sql: Database["sql"], { after, every }: EventMarksQuery) {

@@ -10,22 +10,28 @@ import { SEGMENT_EVENTS_MAX, unpackSegment } from "./segments.ts";
  */
 
 /**
+ * SQL: the condition that a row of the log has events of an execution after one of them (0: all). No event is older than its
+ * execution: partitions of earlier months are not looked into.
+ */
+export function isAfter({ sql }: Pick<Database | Transaction, "sql">, executionId: string, after: number | string) {
+  return sql`execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)`;
+}
+
+/**
  * SQL: rows of an execution's log, as `l`, oldest first, that have the first `max` events after an event, if there are so many. The
  * first row may begin with events that are not after it, and the last ones may have some above `max`.
- *
- * No event is older than its execution: partitions of earlier months are not looked into.
  */
 export function logRows(
-  { sql }: Pick<Database | Transaction, "sql">,
+  database: Pick<Database | Transaction, "sql">,
   executionId: string,
   after: number | string,
   max: number,
 ) {
-  return sql`(
+  return database.sql`(
       select * from (
         select *, sum(coalesce(events, 1)) over (order by event_id rows unbounded preceding) - coalesce(events, 1) as before
         from flow.event_log
-        where execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)
+        where ${isAfter(database, executionId, after)}
         order by event_id limit ${max}
       ) as counted
       where before < ${max + SEGMENT_EVENTS_MAX}

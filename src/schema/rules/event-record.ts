@@ -83,7 +83,12 @@ export function recordOf({ eventId, event, parentEventId, parentExecutionId }: L
 }
 
 function isMarker(event: FlowEvent | Marker): event is Marker {
-  return event.type.startsWith("batch.");
+  return isMarkerType(event.type);
+}
+
+/** Whether events of this type are about batches: {@link Marker}. */
+export function isMarkerType(type: string): boolean {
+  return type.startsWith("batch.");
 }
 
 function markerRecord({ type, at, context }: Marker, place: EventPlace): EventRecord {

@@ -28,6 +28,8 @@ const UP_TO_0006 = [
   "0006_command_lanes",
 ];
 
+const UP_TO_0009 = [...UP_TO_0006, "0007_audit_chain", "0008_worker_pools", "0009_command_groups"];
+
 /** A folder with some of the migrations; removed after the test. */
 async function folderWith(context: TestContext, ...names: string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "flow-migrations-"));
@@ -66,26 +68,19 @@ for (const [what, metas, byDefault] of [
   ["a list that is null", ['{"playbooks": null}'], "open"],
 ] as const) {
   test(`0010 goes on as before with credentials for every playbook, and closes where they are not: ${what}`, async (context) => {
-    const before = [...UP_TO_0006, "0007_audit_chain", "0008_worker_pools", "0009_command_groups"];
     const database = await openEmptyDatabase();
-    await migrate(database, await folderWith(context, ...before));
+    await migrate(database, await folderWith(context, ...UP_TO_0009));
     for (const [at, meta] of metas.entries()) {
       await database.sql`insert into flow.credential (id, name, type, data_encrypted, meta)
         values (${at + 1}, ${`c${at}`}, 'custom', 'x', ${meta}::text::jsonb)`;
     }
-    await migrate(database, await folderWith(context, ...before, "0010_credential_policy"));
+    await migrate(database, await folderWith(context, ...UP_TO_0009, "0010_credential_policy"));
     assert.equal(await readCredentialDefault(database.sql), byDefault);
   });
 }
 
 test("0011 goes on with the chains of 0007: rows of before and of after it are verified, and a change of either is found", async (context) => {
-  const before = [
-    ...UP_TO_0006,
-    "0007_audit_chain",
-    "0008_worker_pools",
-    "0009_command_groups",
-    "0010_credential_policy",
-  ];
+  const before = [...UP_TO_0009, "0010_credential_policy"];
   const database = await openEmptyDatabase();
   await migrate(database, await folderWith(context, ...before));
   const audit = createAudit({ database, days: 1, onLost: assert.fail });
@@ -137,13 +132,7 @@ test("0007 keeps rows of the audit log, which are before the chains, and users w
 });
 
 test("0012 keeps the log: events of every month are read as before, and the next months get partitions", async (context) => {
-  const before = [
-    ...UP_TO_0006,
-    "0007_audit_chain",
-    "0008_worker_pools",
-    "0009_command_groups",
-    "0010_credential_policy",
-  ];
+  const before = [...UP_TO_0009, "0010_credential_policy"];
   const database = await openEmptyDatabase();
   const { sql } = database;
   await migrate(database, await folderWith(context, ...before));

@@ -3,7 +3,7 @@ import { evolve } from "../../../engine/state/evolve.ts";
 import { type ExecutionState, emptyState } from "../../../engine/state/state.ts";
 import { type LoadedReferences, loadedReferences } from "../../../language/template/loaded-references.ts";
 import type { ExecutionStore, StoredExecution } from "../../../ports/execution-store.ts";
-import { type EventRecord, fromRecord } from "../../../schema/rules/event-record.ts";
+import { type EventRecord, fromRecord, isMarkerType } from "../../../schema/rules/event-record.ts";
 import type { FlowEvent, ParentRef } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import type { Sealer } from "../../../schema/words/sealed.ts";
@@ -177,5 +177,5 @@ function fold(folded: FoldedExecution, record: EventRecord): void {
 
 /** Markers of batches are in the log for people: they are not part of the state. */
 export function isMarker(record: EventRecord): boolean {
-  return record.event_type.startsWith("batch.");
+  return isMarkerType(record.event_type);
 }
