@@ -5,7 +5,8 @@
 # The program arrives bundled (dist/flow), so the image has no node_modules at all. Left out on purpose: the binaries of the
 # embedded PostgreSQL, some 40 MB that no deployment uses. A server in a container wants FLOW_DATABASE_URL, and says so.
 
-ARG NODE=22-bookworm-slim
+# The digest is that of the index of all platforms. Renew it with the tag: docs/operations.md, "Pinning images".
+ARG NODE=22-bookworm-slim@sha256:43ac6c60b8f89723f746e8a92ce91abd5017e627ce1ddfe4238355d3a30b772c
 
 FROM node:${NODE} AS build
 WORKDIR /build

@@ -42,7 +42,9 @@ test("the Dockerfile has two stages of instructions that exist, on a pinned line
     stages.map((stage) => last(stage, "FROM")),
     ["node:${NODE} AS build", "node:${NODE}"],
   );
-  const version = /^ARG NODE=(\d+)-bookworm-slim$/m.exec(readFileSync(packagePath("Dockerfile"), "utf8"))?.[1];
+  const version = /^ARG NODE=(\d+)-bookworm-slim@sha256:[0-9a-f]{64}$/m.exec(
+    readFileSync(packagePath("Dockerfile"), "utf8"),
+  )?.[1];
   assert.ok(Number(version) >= 22);
 });
 
