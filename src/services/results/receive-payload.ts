@@ -54,7 +54,7 @@ export async function takePayload(source: AsyncIterable<Uint8Array>, options: Ta
   let bytes = 0;
   for (;;) {
     const { value, done } = await parts.next();
-    if (done === true) return inMemory(Buffer.concat(held), check.facts(), options.compression);
+    if (done === true) return inMemory(joined(held), check.facts(), options.compression);
     held.push(value);
     bytes += value.byteLength;
     if (bytes > options.memoryBytesMax) break;
@@ -71,6 +71,13 @@ export async function takePayload(source: AsyncIterable<Uint8Array>, options: Ta
     await file.discard();
     throw error;
   }
+}
+
+/** Mostly a payload arrives as one part, which is not copied. */
+function joined(parts: readonly Uint8Array[]): Buffer {
+  const [only] = parts;
+  if (only === undefined || parts.length > 1) return Buffer.concat(parts);
+  return Buffer.from(only.buffer, only.byteOffset, only.byteLength);
 }
 
 /** A payload that is in memory already. */

@@ -61,6 +61,25 @@ test("a stored payload is read back byte for byte, at both addresses, small or c
   }
 });
 
+test("bytes of any kind are kept as they are, whether PostgreSQL could hold them as text or not", async () => {
+  for (const bytes of [
+    Buffer.from("\\x41 \\\\ 'quoted' \ufeff \u{1f600} \u0080 \uffff \u001e"),
+    Buffer.from("before\0after"),
+    Buffer.from([0xff, 0xfe, 0x00, 0x80]),
+    // Half a pair of surrogates as three bytes, and an overlong form: no UTF-8.
+    Buffer.from([0xed, 0xa0, 0x80]),
+    Buffer.from([0xc0, 0x80]),
+    Buffer.alloc(0),
+    Buffer.from(Array.from({ length: 65_536 }, (_, index) => index & 0xff)),
+  ]) {
+    const command = await claimed();
+    const saved = await put(command, new Blob([bytes]).stream(), { content_type: "application/octet-stream" });
+    assert.equal(saved.status, 200, await saved.text());
+    const read = await resolve(refOf(command));
+    assert.deepEqual(Buffer.from(await read.arrayBuffer()), bytes);
+  }
+});
+
 test("saving again replaces, from the database to a file and back, and leaves no file behind", async () => {
   const command = await claimed();
   const long = JSON.stringify("y".repeat(1_500_000));
