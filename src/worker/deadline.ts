@@ -59,6 +59,7 @@ async function untilStopped(
 
 /** Calls `action` once `ms` milliseconds have passed, unless the function that is returned was called before. */
 export function after(clock: Clock, ms: number, action: () => void): () => void {
+  if (clock.timer !== undefined) return clock.timer(ms, action);
   const controller = new AbortController();
   clock.sleep(ms, controller.signal).then(action, () => undefined);
   return () => controller.abort();

@@ -48,3 +48,24 @@ test("a sleep longer than the longest timer does not end at once", async () => {
   stop.abort();
   await sleep;
 });
+
+test("a timer calls its action once; one that is cancelled never does and leaves nothing behind", async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const { timer } = systemClock;
+  assert.ok(timer !== undefined);
+  let calls = 0;
+  const cancel = await new Promise<() => void>((resolve) => {
+    const late = timer(0, () => {
+      calls += 1;
+      resolve(late);
+    });
+  });
+  cancel();
+  const before = timers();
+  const never = timer(Number.POSITIVE_INFINITY, () => assert.fail("it was cancelled"));
+  assert.equal(timers(), before + 1);
+  never();
+  never();
+  assert.equal(timers(), before);
+  assert.equal(calls, 1);
+});
