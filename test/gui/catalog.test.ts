@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { startGui } from "../support/page/gui.ts";
+import { LIMIT_MS, startGui } from "../support/page/gui.ts";
 import { writeDocument } from "../support/page/gui-editor.ts";
 import { accessibility, assertViewsUsable, goWithin } from "../support/page/looks.ts";
 
@@ -230,6 +230,34 @@ test("what is typed over marked text replaces it, and the page's policy refuses 
   await line("name: wor[k]");
   await page.keyboard.press("Control+z");
   await line("name: work");
+  await page.close();
+});
+
+test("a page that draws slower than a user types loses no letter", async () => {
+  const page = await gui.browser.newPage();
+  page.setDefaultTimeout(LIMIT_MS);
+  // React draws in turns of this where it exists. Of a slow machine's turns each has time for one task, to be called by hand.
+  await page.addInitScript(`
+    const turns = [];
+    globalThis.holds = false;
+    globalThis.setImmediate = (turn) => holds ? turns.push(turn) : setTimeout(turn);
+    globalThis.runTurn = () => turns.shift()?.();
+    const now = performance.now.bind(performance);
+    let late = 0;
+    performance.now = () => now() + (late += 2);
+  `);
+  await page.goto(`${serving.url}/register`);
+  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByRole("textbox", { name: "Document" }).click();
+  await page.keyboard.press("Control+a");
+  const word = "PlaybookWrittenFasterThanThePageDraws";
+  await page.evaluate("holds = true");
+  await page.keyboard.type("k");
+  await page.evaluate("runTurn()");
+  await page.keyboard.type(`ind: ${word}`);
+  await page.evaluate("holds = false; runTurn()");
+  await page.getByRole("region", { name: "Messages" }).getByText(`not \`${word}\``).waitFor();
+  assert.deepEqual(await page.locator(".cm-line").allTextContents(), [`kind: ${word}`]);
   await page.close();
 });
 

@@ -29,6 +29,7 @@ export default function Editor({
   goTo,
 }: {
   label: string;
+  /** What is read, or what writing begins with: the text of an editor that is written in is its own. */
   value: string;
   onChange?: (text: string) => void;
   problems?: readonly EditorProblem[];
@@ -67,9 +68,10 @@ export default function Editor({
   useEffect(() => {
     initial.current = value;
     const { current } = view;
-    if (current === undefined || current.state.doc.toString() === value) return;
+    // What a user writes comes back as a value some time later, when more may be written: that would be lost.
+    if (!isReadOnly || current === undefined || current.state.doc.toString() === value) return;
     current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: value } });
-  }, [value]);
+  }, [value, isReadOnly]);
   useProblems(view, isReadOnly ? undefined : (problems ?? NO_PROBLEMS));
   useTarget(view, goTo);
   return (
