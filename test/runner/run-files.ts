@@ -3,6 +3,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe } from "node:test";
 import { pathToFileURL } from "node:url";
+import "../support/each-test.ts";
 import { watchCpu } from "./watch-cpu.ts";
 
 /** A file to which each test file of such a process adds what it took; unset: none does. */

@@ -1,6 +1,8 @@
 import { after } from "node:test";
 import bundled from "@sparticuz/chromium";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { isTest } from "../each-test.ts";
+import { watchContext } from "./stuck.ts";
 import { closeTabs, openTab } from "./tabs.ts";
 
 /** A browser as one test file has it: its contexts share nothing with those of other files, though the process may be one. */
@@ -11,8 +13,6 @@ export interface TestBrowser extends Pick<Browser, "newContext" | "newPage"> {
   close(): Promise<void>;
 }
 
-/** False outside of the test runner, where nothing ends what test files share: in screenshots. */
-export const isTest = process.env["NODE_TEST_CONTEXT"] !== undefined;
 // The test files of a process share one Chromium.
 let shared: Promise<Browser> | undefined;
 // Here and not at the first use: it is to end with the process's tests, not with those of the first file.
@@ -36,6 +36,7 @@ export async function startBrowser(): Promise<TestBrowser> {
   const newContext: Browser["newContext"] = async (options) => {
     const context = await browser.newContext(options);
     contexts.add(context);
+    watchContext(context);
     context.on("close", () => contexts.delete(context));
     return context;
   };

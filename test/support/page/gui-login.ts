@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
+import { isTest } from "../each-test.ts";
 import { DOMAIN, type Person } from "../servers/identity-provider.ts";
 import { type LoginService, startLoginService } from "../service/login-service.ts";
-import { isTest, startBrowser, type TestBrowser } from "./browser.ts";
+import { startBrowser, type TestBrowser } from "./browser.ts";
 import { LIMIT_MS } from "./gui.ts";
 import type { Look } from "./looks.ts";
 

@@ -1,4 +1,5 @@
 import type { Browser, Page } from "playwright-core";
+import { watchContext } from "./stuck.ts";
 
 /*
  * Tabs that test after test uses. The page takes twice as much work in a new tab: that is a new process, which has to compile
@@ -16,7 +17,8 @@ const EVENTS = ["console", "dialog", "pageerror", "request", "response"] as cons
  * back. `taken` holds it until then.
  */
 export async function openTab(browser: Browser, taken: Set<Page>): Promise<Page> {
-  const tabs = free.get(browser) ?? [];
+  // A test that stood still has had all of them closed.
+  const tabs = (free.get(browser) ?? []).filter((tab) => !tab.isClosed());
   free.set(browser, tabs);
   const tab = tabs.pop() ?? (await newTab(browser));
   taken.add(tab);
@@ -34,7 +36,9 @@ export async function closeTabs(taken: ReadonlySet<Page>): Promise<void> {
 }
 
 async function newTab(browser: Browser): Promise<Page> {
-  return await (await browser.newContext()).newPage();
+  const context = await browser.newContext();
+  watchContext(context);
+  return await context.newPage();
 }
 
 /** Throws where the tab shows a page of the browser's own, such as for an address without an answer. */
