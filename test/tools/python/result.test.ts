@@ -83,6 +83,32 @@ test("an integer with more digits than Python prints is text or refused, never w
   else assert.match(result.error?.message ?? "", /thousands of digits/);
 });
 
+test("an integer too long for a number is found behind any text, and digits within a text are left alone", async () => {
+  const odd = [
+    "",
+    '"',
+    "\\",
+    '\\"',
+    '\\\\"',
+    '"\\',
+    "1".repeat(16),
+    '"'.repeat(17),
+    "x".repeat(5_000),
+    "\n\u0001é",
+    "]},:",
+  ];
+  const code = "long = [2**60, -2**60, 2**53 - 1]\nresult = [[t, long, {t: long}, 0.1234567890123456] for t in texts]";
+  for (const times of [1, 400]) {
+    for (const texts of [...odd.map((text) => [text]), odd]) {
+      const many = Array.from({ length: times }, () => texts).flat();
+      const result = await tool.run(pythonCall(code, { input: { texts: many } }));
+      const long = ["1152921504606846976", "-1152921504606846976", 9_007_199_254_740_991];
+      const expected = many.map((text) => [text, long, { [text]: long }, 0.1234567890123456]);
+      assert.deepEqual(result.data, expected);
+    }
+  }
+});
+
 test("5 MB go in and come back unchanged", async () => {
   const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, name: `naïve – 名前 ${id}`, text: "x".repeat(60) }));
   const result = await tool.run(pythonCall("result = rows", { input: { rows } }));

@@ -45,23 +45,25 @@ def serve_one(streams, surroundings, result_bytes_max):
     if os.getpid() != surroundings.pid:
         streams.flush()
         return False
-    streams.end()
+    streams.flush()
     retire = "true" if surroundings.restore() else "false"
-    write_frame('{"type":"done","retire":%s,%s}' % (retire, answer))
+    # Right before the answer: the reader, which waits for both, wakes up once.
+    streams.end()
+    write_frame('{"type":"done","retire":%s,' % retire, *answer, "}")
     return True
 
 
 def perform(task, streams, result_bytes_max):
-    """Runs one task. Gives the fields of its answer as JSON text, and leaves nothing of the task behind."""
+    """Runs one task. Gives the field of its answer as parts of a JSON text, and leaves nothing of the task behind."""
     sys.modules["flow_task"] = task.module
     try:
         task.load()
         value = value_of(task, NO_VALUE)
         if value is NO_VALUE:
             value = {"status": "ok", "stdout": streams.out_text()}
-        return '"value":' + encode_result(value, result_bytes_max)
+        return ('"value":', encode_result(value, result_bytes_max))
     except BaseException as error:
-        return '"error":' + json.dumps(describe(error, task))
+        return ('"error":', json.dumps(describe(error, task)))
     finally:
         sys.modules.pop("flow_task", None)
         # Breaks the circle of functions and their globals, so that files are closed and memory is free at once.
