@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import * as v from "valibot";
-import { EventInput, fromInput, type ReportedEvent } from "../../src/schema/api/event-input.ts";
+import { EVENT_BYTES_MAX, EventInput, fromInput, type ReportedEvent } from "../../src/schema/api/event-input.ts";
 import { FlowError } from "../../src/schema/words/errors.ts";
+import type { Json } from "../../src/schema/words/json.ts";
+import { knownJsonText, noteJsonText } from "../../src/schema/words/json-text.ts";
 import type { TaskError } from "../../src/schema/words/outcome.ts";
 import type { StoredResult } from "../../src/schema/words/result.ts";
 import { BATCH_BYTES_MAX } from "../../src/worker/reporting/outbox.ts";
 import { eventText } from "../../src/worker/reporting/serialize-event.ts";
+import { storeResult } from "../../src/worker/task/store-result.ts";
 
 const ref = { command_id: "12", attempt: 2, step: "a step", worker: "w" };
 const error: TaskError = {
@@ -117,4 +121,68 @@ test("a failure is shortened until it can be sent: a command must get its end", 
   const sent = JSON.parse(json) as { error: { code: string; message: string } };
   assert.equal(sent.error.code, "HTTP_500");
   assert.equal(sent.error.message, huge.slice(0, 2_000));
+});
+
+test("a result whose text is known is stored and reported as one whose text is not, around every limit", async () => {
+  const config = { select: [{ path: "$.a", as: "first" }], sensitive: false };
+  const place = { executionId: "1", step: "s", task: "t", taskRunId: "r" };
+  /** What leaves the worker: the payload that is stored, and the event as the server reads it, or the error that keeps it back. */
+  const sent = async (value: Json, inlineMaxBytes: number | undefined) => {
+    const saved: string[] = [];
+    const store = {
+      kind: "kv",
+      load: () => Promise.reject(new Error("Nothing is read")),
+      save: async (_ref: string, json: string) => {
+        saved.push(json);
+        return { sha256: "ab", bytes: Buffer.byteLength(json) };
+      },
+    };
+    const limit = inlineMaxBytes === undefined ? {} : { inlineMaxBytes };
+    const { result, bytes } = await storeResult(store, place, value, undefined, { ...config, ...limit });
+    const event = { ...done, status: "ok", final: true, result: { ...result, about }, bytes } as const;
+    try {
+      const text = eventText(event, "77");
+      const read = fromInput(v.parse(EventInput, JSON.parse(text.json)), "w", Date.now());
+      return { saved, bytes: text.bytes, read: JSON.stringify(read) };
+    } catch (thrown) {
+      return { saved, thrown: String(thrown) };
+    }
+  };
+  const bothWays = async (text: string, inlineMaxBytes?: number) => {
+    const value = JSON.parse(text) as Json;
+    noteJsonText(value, text);
+    assert.deepEqual(await sent(value, inlineMaxBytes), await sent(JSON.parse(text) as Json, inlineMaxBytes));
+    return knownJsonText(value) !== undefined;
+  };
+  let known = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.jsonValue(), fc.nat(200), async (value, inlineMaxBytes) => {
+      for (const text of [JSON.stringify(value), JSON.stringify(value, null, 1)]) {
+        if (await bothWays(text, inlineMaxBytes)) known += 1;
+      }
+    }),
+    { numRuns: 300 },
+  );
+  assert.ok(known > 50, `${known} texts were known`);
+  // The limit of a result that is inline, and that of an event.
+  const around = (bytes: number) => [-1, 0, 1].map((more) => `{"a":1,"text":"${"x".repeat(bytes - 17 + more)}"}`);
+  for (const text of around(65_536)) assert.ok(await bothWays(text));
+  for (const text of around(1_048_576)) assert.ok(await bothWays(text, 1_048_576));
+  const long = (lines: string) => ({ ...done, log: { lines: Array.from({ length: 200 }, () => lines) } });
+  for (const text of [...around(EVENT_BYTES_MAX - 300), ...around(EVENT_BYTES_MAX)]) {
+    const [plain, noted] = [JSON.parse(text) as Json, JSON.parse(text) as Json];
+    noteJsonText(noted, text);
+    const [one, other] = [plain, noted].map((value) => {
+      try {
+        const { json, bytes } = eventText(
+          { ...long("y"), status: "ok", final: true, result: { value }, bytes: 1 },
+          "77",
+        );
+        return { bytes, event: JSON.parse(json) as unknown };
+      } catch (thrown) {
+        return String(thrown);
+      }
+    });
+    assert.deepEqual(one, other);
+  }
 });

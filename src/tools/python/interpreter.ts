@@ -5,6 +5,7 @@ import { constants } from "node:os";
 import type { Duplex, Readable } from "node:stream";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
+import { noteJsonText } from "../../schema/words/json-text.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { BOOTSTRAP, createFrameReader, EXIT_TOO_OLD, frame, HARNESS, PYTHON_MINIMUM } from "./harness.ts";
 import { createOutputReader } from "./output.ts";
@@ -79,6 +80,18 @@ type Message =
   | { type: "ready"; executable: string }
   | { type: "names" }
   | { type: "done"; retire: boolean; value?: Json; error?: PythonError };
+
+/** What stands before the value in a message with one. */
+const BEFORE_VALUE = /^\{"type":"done","retire":(?:true|false),"value":/;
+
+/** Parses a message. The value of a result keeps its text: that of most results is what they are reported or stored as. */
+function parseMessage(text: string): Message {
+  const message = JSON.parse(text) as Message;
+  if (message.type !== "done" || message.value === undefined) return message;
+  const before = BEFORE_VALUE.exec(text)?.[0];
+  if (before !== undefined) noteJsonText(message.value, text.slice(before.length, -1));
+  return message;
+}
 
 interface Current {
   hooks: PythonHooks;
@@ -213,7 +226,7 @@ export class Interpreter {
   }
 
   private readProtocol(): void {
-    const frames = createFrameReader(FRAME_BYTES_MAX, (text) => this.onMessage(JSON.parse(text) as Message));
+    const frames = createFrameReader(FRAME_BYTES_MAX, (text) => this.onMessage(parseMessage(text)));
     this.protocol.on("data", (piece: Buffer) => {
       try {
         frames.push(piece);

@@ -1,6 +1,7 @@
-import { EVENT_BYTES_MAX, isReported, toInput } from "../../schema/api/event-input.ts";
+import { EVENT_BYTES_MAX, isReported, type ReportedEvent, toInput } from "../../schema/api/event-input.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
+import { knownJsonText } from "../../schema/words/json-text.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { Text } from "./outbox.ts";
 
@@ -13,7 +14,7 @@ const MESSAGE_CHARS_MAX = 2_000;
  */
 export function eventText(event: FlowEvent, executionId: string): Text {
   if (!isReported(event)) throw new FlowError("INTERNAL", `A worker does not report ${event.type}`);
-  const json = JSON.stringify(toInput(event, executionId));
+  const json = inputText(event, executionId);
   const bytes = Buffer.byteLength(json);
   if (event.type === "task.progress") return { json, bytes, newestOf: `${event.task_run_id}/${event.run}` };
   if (bytes <= EVENT_BYTES_MAX) return { json, bytes };
@@ -27,6 +28,18 @@ export function eventText(event: FlowEvent, executionId: string): Text {
   const error = { kind, code, message: message.slice(0, MESSAGE_CHARS_MAX), retryable };
   const { set: _, ...rest } = event;
   return eventText({ ...rest, error }, executionId);
+}
+
+/** {@link toInput} as text. The value of a result goes into it as the text that it came as, where that is known. */
+function inputText(event: ReportedEvent, executionId: string): string {
+  const result = event.type === "task.done" && event.result?.ref === undefined ? event.result : undefined;
+  const text = knownJsonText(result?.value);
+  if (result === undefined || text === undefined) return JSON.stringify(toInput(event, executionId));
+  const { value: _, ...rest } = result;
+  const without = JSON.stringify(toInput({ ...event, result: rest } as ReportedEvent, executionId));
+  // `result.context` is the last of all, and never empty: it has `run` and `final`.
+  const end = "}}}";
+  return `${without.slice(0, -end.length)},"value":${text}${end}`;
 }
 
 /** The end of a command whose own events could not be sent. */

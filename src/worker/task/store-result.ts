@@ -4,6 +4,7 @@ import type { WritableResultStore } from "../../ports/result-store.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { isDeeper, RESULT_DEPTH_MAX } from "../../schema/words/json-depth.ts";
+import { jsonText } from "../../schema/words/json-text.ts";
 import type { Manifest } from "../../schema/words/manifest.ts";
 import type { ResultConfig } from "../../schema/words/playbook.ts";
 import type { ResultRef, StoredResult } from "../../schema/words/result.ts";
@@ -87,7 +88,7 @@ function jsonOf(data: Json): string {
 /** Undefined for a value that is nested so deep that the stack ends. */
 function stringified(data: Json): string | undefined {
   try {
-    return JSON.stringify(data) ?? "null";
+    return jsonText(data) ?? "null";
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
