@@ -22,6 +22,12 @@ import type { TransferOptions } from "./transfer/transfer.ts";
 /** Kinds that flow's drivers run. The worker itself runs `playbook` and `workbook`. */
 export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook">;
 
+/**
+ * Kinds whose runs have no effect and wait for nothing: they only evaluate templates. A run may be repeated or thrown away, so a
+ * server runs such steps itself (`worker/command/pure-steps`). A closed list: a kind is added when nothing outside can see its runs.
+ */
+export const PURE_KINDS: ReadonlySet<string> = new Set<DriverKind>(["noop"]);
+
 /** Everything that the tools need to know. */
 export interface ToolSettings {
   /** Private address ranges that tools may reach (`FLOW_HTTP_ALLOW_PRIVATE`). */

@@ -1,4 +1,5 @@
 import type { Program } from "../engine/program/program.ts";
+import type { Account } from "../language/expression/parsing/budget.ts";
 import type { ChildRunner } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
@@ -44,6 +45,8 @@ export interface WorkerDeps {
   random(): number;
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
+  /** What all templates of a command may use together; absent: each has its own limits. */
+  account?: Account;
   /** W3C `traceparent` of a task's run, where runs have spans of their own; default: that of the command. */
   traceparent?(taskRunId: string, run: number): string;
   /** A line that a tool wrote. */

@@ -34,6 +34,7 @@ async function openService(t: TestContext) {
     FLOW_DATABASE_DIRECT_URL: url,
     FLOW_SERVER_TOKEN: OPERATOR,
     FLOW_WORKER_TOKEN: WORKER,
+    FLOW_PURE_STEPS: "workers",
   };
   return {
     folder,

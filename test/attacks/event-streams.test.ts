@@ -42,6 +42,7 @@ before(async () => {
     FLOW_WORKER_TOKEN: `worker-${randomUUID()}`,
     FLOW_EVENT_STREAMS_PER_USER: String(PER_USER),
     FLOW_EVENT_STREAMS: String(IN_ALL),
+    FLOW_PURE_STEPS: "workers",
   });
   const operate = (path: string, body: unknown) => answerOf(server.url, OPERATOR, "POST", path, body);
   await operate("/api/catalog/register", { content: playbook("team/one") });

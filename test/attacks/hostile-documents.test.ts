@@ -68,6 +68,15 @@ const HEAVY: Readonly<Record<string, string>> = {
       "\n  - {step: join, tool: {kind: noop}}",
   ),
   workloads: document("workloads", "", "", `{${listed(10_000, (index) => `k${index}: '{{ ${index} }}'`)}}`),
+  // Steps that the server runs itself: each as dear as a step may be there, and more of them than one round has.
+  dear_steps: playbook(
+    "dear_steps",
+    `  - step: start\n    loop: {in: 500, iterator: i, spec: {mode: parallel}}\n    tool: {kind: noop, result: {t: ${quoted("{{ range(6000) | map('string') | sort | length }}")}}}`,
+  ),
+  too_dear_steps: playbook(
+    "too_dear_steps",
+    `  - step: start\n    loop: {in: 300, iterator: i, spec: {mode: parallel}}\n    tool: {kind: noop, result: {t: ${quoted("{{ range(20000) | map('string') | sort | length }}")}}}`,
+  ),
   loop: document("loop", "    loop: {in: '{{ range(3000) | list }}', iterator: i, spec: {mode: parallel}}"),
 };
 
@@ -179,7 +188,8 @@ async function measured(t: TestContext) {
   const stand = await openStand(t, LONG);
   const file = join(stand.folder, "stretches");
   const preload = new URL("./support/stretches.js", import.meta.url).href;
-  const server = await stand.server({ NODE_OPTIONS: `--import=${preload}`, STRETCHES_FILE: file });
+  const settings = { NODE_OPTIONS: `--import=${preload}`, STRETCHES_FILE: file, FLOW_PURE_STEPS: "server" };
+  const server = await stand.server(settings);
   const longest = async () => {
     const lines = await readFile(file, "utf8").catch(() => "");
     await writeFile(file, "");

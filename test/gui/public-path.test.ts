@@ -31,7 +31,7 @@ for (const strips of [true, false]) {
     await gui.post("/api/catalog/register", { content: SAYS });
     const page = await openedPage(gui.browser, `${proxy.origin}/flow/`);
     await page.waitForURL(`${proxy.origin}/flow/executions`);
-    await page.getByRole("link", { name: "Catalog" }).click();
+    await page.getByRole("link", { name: "Catalog", exact: true }).click();
     await page.waitForURL(`${proxy.origin}/flow/catalog`);
     await page.getByRole("link", { name: "gui/says" }).click();
     await page.getByRole("button", { name: "Run", exact: true }).click();

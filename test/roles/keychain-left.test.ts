@@ -10,7 +10,9 @@ import { startServe } from "../support/service/serve.ts";
 test("what a killed server has left of an execution that ended is deleted by the next one; what is open is read on", async (t) => {
   const { url: databaseUrl } = await createServedDatabase();
   const folder = await folderWith(t, {});
-  const first = await startServe(t, folder, ownDatabase(databaseUrl));
+  // Without a worker, what it starts stays open.
+  const settings = { ...ownDatabase(databaseUrl), FLOW_PURE_STEPS: "workers" };
+  const first = await startServe(t, folder, settings);
   const call = async (url: string, path: string, body?: unknown) => {
     const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await fetch(`${url}${path}`, init);
@@ -34,7 +36,7 @@ test("what a killed server has left of an execution that ended is deleted by the
   const { sql } = open(databaseUrl);
   // As if it had been killed right after the commit that ended it.
   await sql`update flow.execution set status = 'CANCELLED', ended_at = now() where execution_id = ${ended}`;
-  const second = await startServe(t, folder, ownDatabase(databaseUrl));
+  const second = await startServe(t, folder, settings);
   for (let left = -1; left !== 0; ) {
     left = (await sql`select 1 from flow.keychain where execution_id = ${ended}`).length;
   }

@@ -5,6 +5,7 @@ import type { ExecutionState } from "../../src/engine/state/state.ts";
 import { boundedResult } from "../../src/language/views/bounded-result.ts";
 import type { ServerReply } from "../../src/schema/routes/answer.ts";
 import { FlowError } from "../../src/schema/words/errors.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
 import type { Notice } from "../../src/schema/words/notice.ts";
 import {
   createExecutionReader,
@@ -17,7 +18,9 @@ import type {
   OrchestratorObserver,
   ReportOutcome,
 } from "../../src/services/orchestration/orchestrator.ts";
+import type { PureSteps } from "../../src/services/orchestration/rounds/pure-steps.ts";
 import { createOwnNotices, type OwnNotices } from "../../src/services/workers/own-notices.ts";
+import { createPureSteps } from "../../src/worker/command/pure-steps.ts";
 import { DuplicateKey } from "../support/engine/memory-store.ts";
 import { type ApiParts, answer } from "./api.ts";
 import type { VirtualBroker } from "./broker.ts";
@@ -33,6 +36,8 @@ export interface ServerParts extends World {
   broker: VirtualBroker;
   /** Memory has room for few commands that wait. */
   isCramped: boolean;
+  /** Servers run steps without effects themselves. */
+  runsSteps: boolean;
   /** Claims of a command that are lost before it fails. */
   lostClaims: number;
   /** A batch was acknowledged to its sender. */
@@ -122,6 +127,24 @@ function copyOf(view: Pick<ExecutionView, "state" | "lastEventId"> | undefined):
   return view && { ...view, state: JSON.parse(JSON.stringify(view.state)) as ExecutionState };
 }
 
+/** Name under which servers claim. */
+export const STEPS_SERVER = "server";
+
+/** Steps whose tool does nothing but answer: what the scripted tools do beside that is seen from outside. */
+function pureSteps({ clock }: Process, { random }: World): PureSteps {
+  const real = createPureSteps({
+    worker: STEPS_SERVER,
+    clock,
+    random: random.next,
+    signal: new AbortController().signal,
+  });
+  const isPlain = (config: JsonObject) => Object.keys(config).every((key) => key === "result");
+  return {
+    ...real,
+    suits: (program, step) => real.suits(program, step) && step.tasks.every(({ task }) => isPlain(task.config)),
+  };
+}
+
 interface Life {
   process: Process;
   orchestrator: Orchestrator;
@@ -143,6 +166,7 @@ function live(parts: ServerParts, process: Process): Life {
     programs,
     results: { load: (ref) => query(async () => tables.payloads.get(ref) ?? null), save },
     clock: process.clock,
+    ...(parts.runsSteps && { pureSteps: pureSteps(process, parts) }),
     defer: (call) => setImmediate(() => void process.gate().then(call)),
     env: {},
     limits: {

@@ -90,6 +90,17 @@ export const SERVICE_SETTINGS = {
     3,
     1_000,
   ),
+  pureSteps: setting({
+    name: "FLOW_PURE_STEPS",
+    meaning:
+      "Who runs steps that only evaluate templates (noop): server, within the commit that issues them, or workers",
+    default: "server",
+    parse: (text): "server" | "workers" => {
+      if (text === undefined || text === "server") return "server";
+      if (text === "workers") return "workers";
+      throw new FlowError("INVALID_SETTING", `FLOW_PURE_STEPS must be server or workers, got '${text}'`);
+    },
+  }),
   lameDuckMs: setting({
     name: "FLOW_LAME_DUCK_SECONDS",
     meaning: "How long a stopping server or gateway still answers calls, so that callers go elsewhere",

@@ -42,27 +42,33 @@ const REFUSED_BY_DATABASE = /\\u(?:0000|d[89a-f])/;
  */
 export function packSegments(owner: LogOwner, entries: readonly LogEntry[], { segments, rows }: LogRows): void {
   const { executionId, catalogId, path } = owner;
-  let open: Segment | undefined;
+  const bodies: { texts: string[]; segment: Segment }[] = [];
+  let open: { texts: string[]; chars: number; segment: Segment } | undefined;
   for (const entry of entries) {
-    const { eventId, event, parentEventId, parentExecutionId } = entry;
+    const { event, parentEventId, parentExecutionId } = entry;
     const cause = parentEventId === undefined ? "" : `"parent_event_id":${parentEventId},`;
     const parent = parentExecutionId === undefined ? "" : `"parent_execution_id":"${parentExecutionId}",`;
-    const text = `{"event_id":${eventId},${cause}${parent}${JSON.stringify(event).slice(1)}`;
+    const text = `{"event_id":${entry.eventId},${cause}${parent}${JSON.stringify(event).slice(1)}`;
     if (REFUSED_BY_DATABASE.test(text)) {
       rows.push(recordOf(entry, owner));
       open = undefined;
-    } else if (
-      open === undefined ||
-      open.events === SEGMENT_EVENTS_MAX ||
-      open.body.length + text.length > SEGMENT_CHARS_MAX
-    ) {
-      open = { eventId, executionId, catalogId, path, events: 1, body: `[${text}]` };
-      segments.push(open);
-    } else {
-      open.body = `${open.body.slice(0, -1)},${text}]`;
-      open.events += 1;
-      open.eventId = eventId;
+      continue;
     }
+    const isFull = open?.texts.length === SEGMENT_EVENTS_MAX || (open?.chars ?? 0) + text.length > SEGMENT_CHARS_MAX;
+    if (open === undefined || isFull) {
+      const segment: Segment = { eventId: 0, executionId, catalogId, path, events: 0, body: "" };
+      open = { texts: [], chars: 0, segment };
+      segments.push(segment);
+      bodies.push(open);
+    }
+    open.texts.push(text);
+    open.chars += text.length;
+    open.segment.eventId = entry.eventId;
+  }
+  // Joined once: a text that grows is copied whenever it is cut or measured.
+  for (const { texts, segment } of bodies) {
+    segment.events = texts.length;
+    segment.body = `[${texts.join(",")}]`;
   }
 }
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { createDiskPayloads } from "../../adapters/payloads/disk.ts";
 import { createSqlPayloads } from "../../adapters/payloads/sql.ts";
 import { createPostgresExecutionStore } from "../../adapters/postgres-execution-store.ts";
@@ -52,6 +53,7 @@ import { type CancelNotices, createCancelNotices } from "../../services/workers/
 import { createPools, type Pools } from "../../services/workers/pools.ts";
 import { createPresentClaims, type PresentClaims } from "../../services/workers/present-claims.ts";
 import { createWorkers, type Workers } from "../../services/workers/workers.ts";
+import { createPureSteps } from "../../worker/command/pure-steps.ts";
 import { createSqlRunner } from "./sql-runner.ts";
 
 /** Settings that the service's parts read. */
@@ -70,6 +72,7 @@ export type ServiceConfig = Pick<
   | "credentialsDefault"
   | "idpDomains"
   | "idpProviders"
+  | "pureSteps"
   | "reaperHardTimeoutMs"
   | "reaperWorkerStaleMs"
   | "resultBytesMax"
@@ -205,7 +208,7 @@ export function wireServices(deps: ServicesDeps): Services {
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },
     workers: createWorkers({
       ...{ database, orchestrator, cancelNotices, policy, leaseMs: config.claimLeaseMs },
-      ...{ onReturned: observer.returned, onFault: fault, now: systemClock.now },
+      ...{ onReturned: observer.returned, onFault: fault },
     }),
     agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, orchestrator, pollMs: config.batchStatusPollMs }),
@@ -214,7 +217,7 @@ export function wireServices(deps: ServicesDeps): Services {
 
 /** What advances executions, with the settings of this server. */
 function orchestratorOf(
-  { config, env, traceOf }: ServicesDeps,
+  { config, env, traceOf, processor }: ServicesDeps,
   parts: Pick<OrchestratorDeps, "store" | "programs" | "results" | "checkReading" | "sealerOf" | "poolOf" | "observer">,
 ): Orchestrator {
   return createOrchestrator({
@@ -223,6 +226,14 @@ function orchestratorOf(
     defer: setImmediate,
     env,
     ...defined({ traceOf }),
+    ...(config.pureSteps === "server" && {
+      pureSteps: createPureSteps({
+        worker: processor,
+        clock: systemClock,
+        random: Math.random,
+        signal: neverAborted(),
+      }),
+    }),
     limits: {
       leaseMs: config.claimLeaseMs,
       lostClaims: config.commandLostLimit,
@@ -240,6 +251,13 @@ function orchestratorOf(
     isDuplicateKey: (error) => /_for_idempotency$/.test(violatedConstraint(error) ?? ""),
     unavailable,
   });
+}
+
+/** A signal that any number of runs may listen to at a time. */
+function neverAborted(): AbortSignal {
+  const { signal } = new AbortController();
+  setMaxListeners(0, signal);
+  return signal;
 }
 
 /** What MCP clients do with the catalog's agents and with the life of its MCP servers. */

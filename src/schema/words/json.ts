@@ -28,3 +28,13 @@ export function setOwn(object: object, key: string, value: unknown): void {
     (object as Record<string, unknown>)[key] = value;
   }
 }
+
+/** About the length of a value as JSON, without writing it. */
+export function jsonSize(value: Json): number {
+  if (typeof value === "string") return value.length + 3;
+  if (Array.isArray(value)) return value.reduce<number>((size, item) => size + jsonSize(item), 2);
+  if (typeof value === "object" && value !== null) {
+    return Object.entries(value).reduce((size, [key, item]) => size + key.length + 4 + jsonSize(item), 2);
+  }
+  return 8;
+}

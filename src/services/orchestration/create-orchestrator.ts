@@ -1,6 +1,6 @@
 import { isTerminal } from "../../engine/state/state.ts";
 import { createClaiming } from "./claim-commands.ts";
-import { inject, withTimeLimits } from "./jobs.ts";
+import { heldStepsJob, inject, withTimeLimits } from "./jobs.ts";
 import { createDeadlines } from "./memory/deadlines.ts";
 import { createExecutionCache, type ExecutionCache } from "./memory/execution-cache.ts";
 import { createIdAllocator } from "./memory/id-allocator.ts";
@@ -11,9 +11,10 @@ import type { OrchestratorParts } from "./parts.ts";
 import { createRecovery } from "./recover.ts";
 import { createReport, markersOf } from "./report.ts";
 import { createGate, createRoundLoop, type RoundLoop, type RoundLoopDeps } from "./round-loop.ts";
-import { type ApplyDeps, createTurns, type Turns } from "./rounds/apply-event.ts";
+import { type ApplyDeps, busyOf, createTurns, type Turns } from "./rounds/apply-event.ts";
 import { createReadyQueue } from "./rounds/ready-queue.ts";
 import { createRefill } from "./rounds/refill-ready-queue.ts";
+import type { Job } from "./rounds/round.ts";
 import { createStart } from "./start.ts";
 
 /** Builds the service. It works until {@link Orchestrator.close}. */
@@ -35,8 +36,9 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     leaseMs: limits.leaseMs,
     poolOf: deps.poolOf ?? (() => undefined),
     roundsMax: 1 + limits.processors,
+    busy: () => busyOf(clock),
     onFault: observer.fault,
-    ...announcing(observer, subscriptions, now),
+    ...announcing(observer, subscriptions, now, (job) => roundLoop.unshift(job)),
   });
   const refill = createRefill({
     store,
@@ -81,6 +83,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     queueDepth: () => roundLoop.depth(),
     async close() {
       gate.close();
+      roundLoop.leaveSteps();
       await finishRounds(roundLoop, cache);
     },
   };
@@ -93,17 +96,19 @@ function faultUnlessAway({ unavailable, observer }: OrchestratorDeps): (error: u
   };
 }
 
-/** What the round loop announces: to followers of executions, to logs and metrics. */
+/** What the round loop announces: to followers of executions, to logs and metrics, and what it goes on with. */
 function announcing(
   observer: OrchestratorDeps["observer"],
   subscriptions: ReturnType<typeof createSubscriptions>,
   now: () => number,
+  goOn: (job: Job) => void,
 ): Pick<RoundLoopDeps, "onCommitted" | "onClaimed"> {
   return {
     onCommitted(commit) {
       const ended = new Set(commit.ended.map(({ executionId }) => executionId));
       for (const id of commit.moved.keys()) subscriptions.notify(id, ended.has(id), commit.endings.get(id));
       observer.committed(commit);
+      for (const [executionId, held] of commit.held) goOn(heldStepsJob(executionId, held));
     },
     onClaimed({ readyAt, batch }) {
       observer.claimed((now() - readyAt) / 1_000);

@@ -1,5 +1,6 @@
 import { type Acceptance, accept } from "../../engine/state/accept.ts";
-import type { ExecutionStart } from "../../ports/execution-store.ts";
+import { openCommand } from "../../engine/state/state.ts";
+import type { ExecutionStart, IssuedCommand } from "../../ports/execution-store.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
@@ -216,6 +217,25 @@ export function processBatchJob(
     },
   };
   return job;
+}
+
+/**
+ * Goes on with the steps without effects that a round has held. No caller waits for it: if it fails, the next poll finds its
+ * commands in the store, for workers.
+ */
+export function heldStepsJob(executionId: string, commands: readonly IssuedCommand[]): Job {
+  return {
+    ...jobBase([executionId], { settle: () => undefined, fail: () => undefined }),
+    check: () => undefined,
+    async apply(round) {
+      const changes = round.changes(executionId);
+      if (changes === undefined) return;
+      await applyUndecided(changes, round.applyDeps);
+      const { state } = changes.live;
+      // Another server's worker may have been faster, or the execution has been stopped.
+      for (const command of commands) if (openCommand(state, command.commandId)?.attempt === 0) changes.adopt(command);
+    },
+  };
 }
 
 /** Records that a batch has failed, and why. Its events stay in the log. */

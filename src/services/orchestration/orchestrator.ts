@@ -13,6 +13,7 @@ import type { CachedExecution } from "./memory/execution-cache.ts";
 import type { LoadDeps } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { MoveListener, Watched } from "./memory/subscriptions.ts";
+import type { PureSteps } from "./rounds/pure-steps.ts";
 import type { Ability, ReadyOptions } from "./rounds/ready-queue.ts";
 import type { ClaimedCommand, ClaimInput, Commit } from "./rounds/types.ts";
 
@@ -171,6 +172,8 @@ export interface OrchestratorDeps {
   sealerOf?(rootExecutionId: string): Sealer;
   /** The pool of workers that runs the playbook of a path, where one does. Default: there are no pools. */
   poolOf?(path: string): string | undefined;
+  /** Runs steps without effects here. Default: workers run them. */
+  pureSteps?: PureSteps;
   clock: Clock;
   /** Calls later, after everything that arrived together has been queued: `setImmediate`. */
   defer(call: () => void): void;

@@ -1,5 +1,5 @@
 import type { ExecutionState } from "../../engine/state/state.ts";
-import type { ExecutionStore } from "../../ports/execution-store.ts";
+import type { ExecutionStore, IssuedCommand } from "../../ports/execution-store.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { assignCommands, deliverClaims, keepIssued, offerIssued } from "./claims/claims.ts";
@@ -8,6 +8,7 @@ import type { IdAllocator } from "./memory/id-allocator.ts";
 import type { Ending } from "./memory/subscriptions.ts";
 import type { ApplyDeps } from "./rounds/apply-event.ts";
 import { createJobQueue, EXECUTIONS_MAX } from "./rounds/job-queue.ts";
+import type { PureSteps } from "./rounds/pure-steps.ts";
 import type { ReadyEntry, ReadyQueue } from "./rounds/ready-queue.ts";
 import {
   type Job,
@@ -34,6 +35,10 @@ export interface RoundLoopDeps {
   leaseMs: number;
   /** The pool that runs the playbook of a path. */
   poolOf(path: string): string | undefined;
+  /** Runs steps without effects on this server; absent: workers run them. */
+  pureSteps?: PureSteps;
+  /** A clock in milliseconds, for how long something takes. */
+  busy(): number;
   /**
    * Concurrent rounds. With two, one decides while the other waits for its commit; each further round makes rounds smaller and
    * uses one more connection.
@@ -58,6 +63,8 @@ export interface RoundLoop {
   unshift(job: Job): void;
   /** Commands have become ready, or a claim is waiting. */
   wake(): void;
+  /** Leaves steps without effects to workers from here on: a cycle of such steps would never let a stopping server stop. */
+  leaveSteps(): void;
   /** Jobs that wait. */
   depth(): number;
   /** Bytes of their requests. */
@@ -92,7 +99,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
     rest();
   };
   const queue = createJobQueue({ cache, ids, onLoaded: wake, onFailed: failAll });
-  const run = roundRunner(deps, waiting, queue.isUsable);
+  const { run, leaveSteps } = roundRunner(deps, waiting, queue.isUsable);
 
   const turn = () => {
     if (underWay >= deps.roundsMax) return;
@@ -130,8 +137,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
       queue.unshift([job]);
       schedule();
     },
-    wake,
-    ...{ depth: queue.length, bytes: queue.bytes, waitingFor: queue.waiting },
+    ...{ wake, leaveSteps, depth: queue.length, bytes: queue.bytes, waitingFor: queue.waiting },
     idle: () =>
       new Promise((resolve) => {
         idlers.push(resolve);
@@ -177,9 +183,10 @@ function roundRunner(
     );
     const places = new Map([...moved].map((id) => [id, round.changeSets.get(id)?.live.lastEventId ?? 0]));
     const endings = new Map([...moved].flatMap((id) => endingOf(id, round)));
-    deps.onCommitted({ moved: places, unclaimed, steps, ended, endings, cancelled, ...committed });
+    const held = new Map([...moved].flatMap((id) => heldOf(id, round)));
+    deps.onCommitted({ moved: places, unclaimed, held, steps, ended, endings, cancelled, ...committed });
   };
-  return async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
+  const run = async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
     try {
       const end = await runRound(round, jobs, roundDeps);
       repeat(end.again);
@@ -195,11 +202,17 @@ function roundRunner(
       for (const job of jobs) job.fail(error);
     }
   };
+  return { run, leaveSteps: () => void delete roundDeps.pureSteps };
 }
 
 function endingOf(executionId: string, round: OpenRound): [string, Ending][] {
   const ending = round.changeSets.get(executionId)?.ending();
   return ending === undefined ? [] : [[executionId, ending]];
+}
+
+function heldOf(executionId: string, round: OpenRound): [string, readonly IssuedCommand[]][] {
+  const held = round.changeSets.get(executionId)?.held() ?? [];
+  return held.length === 0 ? [] : [[executionId, held]];
 }
 
 /** How much may wait. */

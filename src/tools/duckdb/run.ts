@@ -1,7 +1,7 @@
 import type { DuckDBPreparedStatement, DuckDBResult } from "@duckdb/node-api";
-import { type Json, type JsonObject, setOwn } from "../../schema/words/json.ts";
+import { type Json, type JsonObject, jsonSize, setOwn } from "../../schema/words/json.ts";
 import { configurationError } from "../contract/task-config.ts";
-import { jsonSize, type RowBudget, type StatementResult } from "../sql/run.ts";
+import type { RowBudget, StatementResult } from "../sql/run.ts";
 import type { DuckdbLease } from "./databases.ts";
 import { duckdbJson, duckdbParameter } from "./values.ts";
 

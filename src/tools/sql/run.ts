@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import { defined } from "../../schema/words/defined.ts";
-import { type Json, type JsonObject, setOwn } from "../../schema/words/json.ts";
+import { type Json, type JsonObject, jsonSize, setOwn } from "../../schema/words/json.ts";
 import { namedParameters } from "./parameters.ts";
 import type { SqlSession } from "./session.ts";
 import type { SqlStatement } from "./split-statements.ts";
@@ -99,14 +99,4 @@ function rowObject(columns: readonly string[], values: readonly Json[]): Record<
   const row: Record<string, Json> = {};
   for (let index = 0; index < columns.length; index += 1) setOwn(row, columns[index]!, values[index] ?? null);
   return row;
-}
-
-/** About the length of a value as JSON, without writing it. */
-export function jsonSize(value: Json): number {
-  if (typeof value === "string") return value.length + 3;
-  if (Array.isArray(value)) return value.reduce<number>((size, item) => size + jsonSize(item), 2);
-  if (typeof value === "object" && value !== null) {
-    return Object.entries(value).reduce((size, [key, item]) => size + key.length + 4 + jsonSize(item), 2);
-  }
-  return 8;
 }

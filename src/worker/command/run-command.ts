@@ -6,6 +6,7 @@ import { type LoadedReferences, loadedReferences } from "../../language/template
 import type { Template } from "../../language/template/template.ts";
 import type { WritableResultStore } from "../../ports/result-store.ts";
 import type { Command, CommandLoop } from "../../schema/words/command.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { CommandRef } from "../../schema/words/event.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
@@ -136,7 +137,7 @@ async function surroundings(
   const deps = { ...parts, credentials: notingSource(parts.credentials, secrets, command.execution_id), results };
   const { credentials, secretSource, clock } = deps;
   const tokens = openTokens({ credentials, secretSource, clock, note: secrets.note, signal });
-  const options = { now: () => clock.now(), token: tokens.template };
+  const options = { now: () => clock.now(), token: tokens.template, ...defined({ account: deps.account }) };
   const place = { command, spec: source.program.playbook.spec, references, env: deps.env, keychain: undefined };
   if (!step.needs.members.has("keychain")) return { deps, source, place, secrets, open, options, tokens };
   const render = (template: Template, keychain: unknown) => {

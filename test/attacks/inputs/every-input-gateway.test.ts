@@ -31,7 +31,8 @@ before(async () => {
   const t = { after: (end: () => unknown) => void atEnd.push(end) };
   const { url } = await createServiceDatabase();
   const folder = await folderWith(t, {});
-  const server = await startServe(t, folder, { ...ownDatabase(url), FLOW_SERVER_TOKEN: OPERATOR });
+  const settings = { ...ownDatabase(url), FLOW_SERVER_TOKEN: OPERATOR, FLOW_PURE_STEPS: "workers" };
+  const server = await startServe(t, folder, settings);
   const known = { FLOW_SERVER_URL: server.url, FLOW_SERVER_TOKEN: OPERATOR, FLOW_GATEWAY_INTERNAL_PORT: "0" };
   gateway = await startServe(t, folder, known, ["--role", "gateway"]);
   const database = open(url);

@@ -86,8 +86,11 @@ function standAt(place: Place, context: ProcessOwner, settings: NodeJS.ProcessEn
   return {
     ...place,
     during: (other) => standAt(place, other, settings),
-    server: (environment, port) =>
-      startServerProcess(context, { folder, environment: { ...ownDatabase(url), ...settings, ...environment } }, port),
+    server: (environment, port) => {
+      // Most tests look at what becomes of commands, and use the simplest.
+      const all = { ...ownDatabase(url), FLOW_PURE_STEPS: "workers", ...settings, ...environment };
+      return startServerProcess(context, { folder, environment: all }, port);
+    },
     worker: (server, name, environment) =>
       startWorkerProcess(context, {
         folder,

@@ -76,7 +76,8 @@ export async function buildApi(
   const onRegistered = ({ kind, unchanged }: { kind: string; unchanged: boolean }) =>
     metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
   const logger = createLogger("debug", stream);
-  const config = loadConfig(settings);
+  // Most tests claim the commands of plain steps themselves, as a worker does.
+  const config = loadConfig({ FLOW_PURE_STEPS: "workers", ...settings });
   const resultsFolder = await mkdtemp(join(tmpdir(), "flow-results-"));
   after(() => rm(resultsFolder, { recursive: true, force: true }));
   const observer: OrchestratorObserver = {

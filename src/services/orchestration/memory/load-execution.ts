@@ -157,8 +157,7 @@ export async function foldUpTo(
 
 type StartingPoint = Pick<FoldedExecution, "state" | "issued" | "lastEventId">;
 
-/** The newest snapshot of an execution, if there is one that this version can read; else its beginning. */
-export function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoint {
+function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoint {
   if (snapshot === null || snapshot.format !== SNAPSHOT_FORMAT) {
     return { state: emptyState(), issued: new Map(), lastEventId: Number(executionId) };
   }

@@ -95,15 +95,19 @@ export interface Turns {
   next(): Promise<void>;
 }
 
+/** A time in milliseconds that measures how long this process is at work. */
+export function busyOf(clock: Pick<Clock, "busy">): number {
+  return clock.busy?.() ?? performance.now();
+}
+
 /** Begins the first turn. */
 export function createTurns(clock: Pick<Clock, "busy">): Turns {
-  const busy = () => clock.busy?.() ?? performance.now();
-  let began = busy();
+  let began = busyOf(clock);
   const begin = () => {
-    began = busy();
+    began = busyOf(clock);
   };
   return {
-    isOver: () => busy() - began > TURN_MS,
+    isOver: () => busyOf(clock) - began > TURN_MS,
     begin,
     async next() {
       await setImmediate();

@@ -10,7 +10,7 @@ import type {
 import type { LogEntry, Marker } from "../../../schema/rules/event-record.ts";
 import { labelsOf } from "../../../schema/rules/pool-label.ts";
 import type { Command } from "../../../schema/words/command.ts";
-import type { FlowEvent } from "../../../schema/words/event.ts";
+import type { EventOf, FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
   type LiveExecution,
@@ -50,7 +50,15 @@ export interface ChangeSet {
   /** Number of events so far, and the id of one of them. */
   count(): number;
   idAt(index: number): number;
-  /** Commands that this round issued and no claim has taken, to be offered after the commit. */
+  /**
+   * Adds a command that an earlier round has issued, and held: it is offered to workers like those that this round issues, unless it
+   * is run or held again.
+   */
+  adopt(command: IssuedCommand): void;
+  /** Offers these commands to no worker: this server goes on with them in its next round. */
+  hold(commands: readonly IssuedCommand[]): void;
+  held(): readonly IssuedCommand[];
+  /** Commands that this round issued or adopted, and that are neither claimed nor held: to be offered after the commit. */
   unclaimed(): IssuedCommand[];
   /** The execution ended in this round. */
   hasEnded(): boolean;
@@ -92,11 +100,8 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     steps,
     cancelled,
     event(event, cause) {
-      project(event, commands, live.state, deps.leaseMs);
-      if (event.type === "step.completed" || event.type === "step.failed") {
-        const status = event.type === "step.completed" ? "COMPLETED" : "FAILED";
-        steps.push({ executionId, step: event.step, status, durationMs: event.duration_ms });
-      }
+      project(event, commands.set, live.state, deps.leaseMs);
+      if (event.type === "step.completed" || event.type === "step.failed") steps.push(endedStep(executionId, event));
       if (event.type === "command.cancelled" && event.worker !== undefined) {
         cancelled.push({ commandId: event.command_id, worker: event.worker });
       }
@@ -109,11 +114,14 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
       return push({ eventId: deps.newId(), event: { type, at, context } });
     },
     issue: (command) => commands.issue(issuedCommand(live, command, deps.poolOf(live.state.path))),
+    adopt: commands.adopt,
+    hold: commands.hold,
+    held: commands.held,
     count: () => events.length,
     hasEnded,
     ending: () => ending,
     idAt: (index) => events[index]?.eventId ?? 0,
-    unclaimed: () => commands.issued().filter(({ status }) => status === "PENDING"),
+    unclaimed: commands.unclaimed,
     change(resultOf) {
       const { state } = live;
       const change: ExecutionChange = {
@@ -126,7 +134,8 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
         status: state.status,
         progress: progressOf(state, live.source.program.playbook.steps.length),
         events,
-        ...commands.rows(),
+        issued: commands.issued(),
+        commands: commands.changed(),
       };
       if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
       if (hasEnded() && state.error !== null) change.error = state.error;
@@ -140,37 +149,38 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
   };
 }
 
+function endedStep(executionId: string, event: EventOf<"step.completed"> | EventOf<"step.failed">): EndedStep {
+  const status = event.type === "step.completed" ? "COMPLETED" : "FAILED";
+  return { executionId, step: event.step, status, durationMs: event.duration_ms };
+}
+
 function endingOf({ path, status }: ExecutionState, { result, error }: ExecutionChange): Ending {
   return { path, status, result: result ?? null, error: error ?? null };
 }
 
-/**
- * The rows of an execution's commands that a round adds, changes or removes. The table holds open commands: one that has ended is in
- * the log. Its row stays only where a worker may still run it and has to be told: it was cancelled in a worker's hands, or
- * claimed more than once. So a missing row means that the command's only claim has reported its end.
- */
+/** The rows of an execution's commands that a round adds or changes. */
 function createCommandChanges() {
   const issued = new Map<string, IssuedCommand>();
   const changed = new Map<string, CommandChange>();
-  const cancelledHeld = new Set<string>();
-  const hasRow = ({ commandId, status, attempt }: CommandChange) =>
-    !ENDS.has(status) || attempt > 1 || cancelledHeld.has(commandId);
+  const adopted = new Map<string, IssuedCommand>();
+  let held: ReadonlySet<IssuedCommand> = new Set();
   return {
     issued: () => [...issued.values()],
-    rows: () => ({
-      issued: [...issued.values()].filter(hasRow),
-      commands: [...changed.values()].filter(hasRow),
-      ended: [...changed.values()].filter((change) => !hasRow(change)).map(({ commandId }) => commandId),
-    }),
-    cancelled(id: string, isHeld: boolean) {
-      if (isHeld) cancelledHeld.add(id);
-      this.set(id, "CANCELLED", {});
+    changed: () => [...changed.values()],
+    /** In the order in which they were issued. */
+    unclaimed: () =>
+      [...adopted.values(), ...issued.values()].filter((command) => command.status === "PENDING" && !held.has(command)),
+    held: () => [...held],
+    hold(commands: readonly IssuedCommand[]) {
+      held = new Set(commands);
     },
+    adopt: (command: IssuedCommand) => void adopted.set(command.commandId, command),
     issue(command: IssuedCommand) {
       issued.set(command.commandId, { ...command, ...changed.get(command.commandId) });
       changed.delete(command.commandId);
     },
     set(id: string, status: CommandStatus, more: Partial<CommandChange>) {
+      adopted.delete(id);
       const fresh = issued.get(id);
       const known = fresh ?? changed.get(id);
       const change: CommandChange = {
@@ -218,35 +228,31 @@ function issuedCommand(
   };
 }
 
-const ENDS: ReadonlySet<CommandStatus> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
-
 /** The effect of an event on the row of its command. */
 function project(
   event: FlowEvent,
-  commands: Pick<ReturnType<typeof createCommandChanges>, "set" | "cancelled">,
+  set: (id: string, status: CommandStatus, more: Partial<CommandChange>) => void,
   state: ExecutionState,
   leaseMs: number,
 ): void {
   switch (event.type) {
     case "command.claimed":
-      commands.set(event.command_id, "CLAIMED", { attempt: event.attempt, worker: event.worker ?? "", leaseMs });
+      set(event.command_id, "CLAIMED", { attempt: event.attempt, worker: event.worker ?? "", leaseMs });
       return;
     case "command.started": {
       const worker = event.worker ?? openCommand(state, event.command_id)?.worker ?? null;
-      if (worker !== null) commands.set(event.command_id, "RUNNING", { attempt: event.attempt, worker });
+      if (worker !== null) set(event.command_id, "RUNNING", { attempt: event.attempt, worker });
       return;
     }
     case "command.completed":
-      commands.set(event.command_id, "COMPLETED", { attempt: event.attempt });
+      set(event.command_id, "COMPLETED", { attempt: event.attempt });
       return;
     case "command.failed":
       // Without a worker, the server failed it as lost: a worker that comes back must be told that the claim is not its own.
-      commands.set(event.command_id, "FAILED", {
-        attempt: event.worker === undefined ? event.attempt + 1 : event.attempt,
-      });
+      set(event.command_id, "FAILED", { attempt: event.worker === undefined ? event.attempt + 1 : event.attempt });
       return;
     case "command.cancelled":
-      commands.cancelled(event.command_id, event.worker !== undefined);
+      set(event.command_id, "CANCELLED", {});
       return;
     default:
       return;

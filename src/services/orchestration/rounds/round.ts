@@ -7,6 +7,7 @@ import type { CachedExecution, ExecutionCache } from "../memory/execution-cache.
 import type { LiveExecution } from "../memory/load-execution.ts";
 import type { ApplyDeps } from "./apply-event.ts";
 import { type ChangeSet, createChangeSet } from "./change-set.ts";
+import { type Allowance, openAllowance, type PureSteps, runPureSteps } from "./pure-steps.ts";
 import type { ReadyEntry } from "./ready-queue.ts";
 import type { ClaimedCommand, ClaimInput, RoundTimings } from "./types.ts";
 
@@ -25,6 +26,8 @@ export interface Job {
   isVerified: boolean;
   /** The claim that is answered when the job is written. */
   pendingClaim?: PendingClaim;
+  /** Steps without effects that follow from it are left to workers: running them here has failed. */
+  isWithoutSteps?: true;
   /** True if its caller has given up: do not start it. */
   isAbandoned(): boolean;
   /** Refuses by throwing `FlowError`, before anything has been changed. */
@@ -88,6 +91,8 @@ export interface OpenRound extends Round {
   taken: Map<string, Marker[]>;
   /** Commands that the round issued and put into the ready queue, with their executions. */
   offered: Map<string, string>;
+  /** What it may still run of steps without effects, since the first of them. */
+  allowance?: Allowance;
   /** Adds a further execution, which is loaded and in no other round. */
   join(cached: CachedExecution): ChangeSet;
 }
@@ -165,6 +170,10 @@ export interface RoundDeps {
   cache: ExecutionCache;
   now(): number;
   resultOf(state: ExecutionState): Json;
+  /** Runs steps without effects on this server; absent: workers run them. */
+  pureSteps?: PureSteps;
+  /** A clock in milliseconds, for how long something takes. */
+  busy(): number;
   /** Assigns ready commands to waiting claims; called after everything has been decided. */
   assign(round: OpenRound): void;
   /** True if the round should be tried again: the error is transient. */
@@ -232,7 +241,10 @@ async function prepare(
   }
   try {
     await job.apply(round);
-    return true;
+    if (await runSteps(round, job, deps)) return true;
+    for (const id of job.executionIds) failed.add(id);
+    again.push(job);
+    return false;
   } catch (error) {
     for (const id of job.executionIds) failed.add(id);
     const away = deps.unavailable(error);
@@ -241,6 +253,26 @@ async function prepare(
     job.fail(
       away ?? (error instanceof FlowError ? error : new FlowError("processing_error", message, { cause: error })),
     );
+    return false;
+  }
+}
+
+/** Runs the steps without effects that follow from a job. False if that failed: then the job runs again, without them. */
+async function runSteps(round: OpenRound, job: Job, deps: RoundDeps): Promise<boolean> {
+  const { pureSteps, busy } = deps;
+  if (pureSteps === undefined || job.isWithoutSteps === true) return true;
+  try {
+    for (const id of job.executionIds) {
+      const changes = round.changeSets.get(id);
+      if (changes === undefined) continue;
+      round.allowance ??= openAllowance(busy);
+      await runPureSteps(changes, pureSteps, round.allowance, round.applyDeps);
+    }
+    return true;
+  } catch (error) {
+    if (deps.unavailable(error) !== undefined) throw error;
+    deps.onFault(error, job.executionIds);
+    job.isWithoutSteps = true;
     return false;
   }
 }

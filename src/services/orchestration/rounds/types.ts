@@ -1,4 +1,5 @@
 import type { ExecutionState } from "../../../engine/state/state.ts";
+import type { IssuedCommand } from "../../../ports/execution-store.ts";
 import type { Command } from "../../../schema/words/command.ts";
 import type { Json, JsonObject } from "../../../schema/words/json.ts";
 import type { Ending } from "../memory/subscriptions.ts";
@@ -37,8 +38,10 @@ export interface ClaimedCommand {
 export interface Commit {
   /** Executions that changed, each with its newest event. */
   moved: ReadonlyMap<string, number>;
-  /** Commands that were issued and not claimed. */
+  /** Commands that were issued, and are neither claimed nor held. */
   unclaimed: readonly string[];
+  /** Commands that this server goes on with itself, by execution. */
+  held: ReadonlyMap<string, readonly IssuedCommand[]>;
   /** Steps that ended. */
   steps: readonly EndedStep[];
   /** Commands that were cancelled while workers held them, by execution. */

@@ -1,0 +1,113 @@
+import type { Program, ProgramStep } from "../../../engine/program/program.ts";
+import { accept } from "../../../engine/state/accept.ts";
+import { evolve } from "../../../engine/state/evolve.ts";
+import { openCommand } from "../../../engine/state/state.ts";
+import type { IssuedCommand } from "../../../ports/execution-store.ts";
+import type { Command } from "../../../schema/words/command.ts";
+import type { FlowEvent } from "../../../schema/words/event.ts";
+import type { CommandProgram } from "../memory/program-cache.ts";
+import { type ApplyDeps, applyEvent } from "./apply-event.ts";
+import type { ChangeSet } from "./change-set.ts";
+
+/**
+ * Steps without effects, run by the server within the round that issues them: no claim, no call, no commit between them. Nothing
+ * outside sees a run before its round is written, so a run whose round is not written is thrown away and done again.
+ */
+export interface PureSteps {
+  /** Name of this server, as it stands in events. */
+  worker: string;
+  /** True if the commands of this step have no effects and wait for nothing. */
+  suits(program: Program, step: ProgramStep): boolean;
+  /**
+   * What a worker would report of the command, in order, and its size in characters, roughly. Undefined: a worker must run it. Never
+   * rejects because of the work.
+   */
+  run(source: CommandProgram, command: Command): Promise<{ events: FlowEvent[]; size: number } | undefined>;
+}
+
+/** Commands of one execution that one round runs. A cycle of such steps has no end: other executions have their turn in between. */
+const COMMANDS_MAX = 64;
+/** How long one round runs such steps, milliseconds: the other jobs of the round are answered after it. */
+const ROUND_MS = 50;
+
+/** Size of what one round may write of such steps, characters: that of the longest batch of a worker. */
+const ROUND_SIZE = 2 * 1_048_576;
+
+/** What one round may still run. */
+export interface Allowance {
+  /** Takes a command of this execution from the allowance; false if the allowance is used up. */
+  take(executionId: string): boolean;
+  /** A command's events are so large. */
+  used(size: number): void;
+}
+
+/** That of a new round. `busy` is a clock in milliseconds. */
+export function openAllowance(busy: () => number): Allowance {
+  const counts = new Map<string, number>();
+  let endsAt: number | undefined;
+  let left = ROUND_SIZE;
+  return {
+    used(size) {
+      left -= size;
+    },
+    take(executionId) {
+      endsAt ??= busy() + ROUND_MS;
+      const count = counts.get(executionId) ?? 0;
+      if (count >= COMMANDS_MAX || left <= 0 || busy() > endsAt) return false;
+      counts.set(executionId, count + 1);
+      return true;
+    },
+  };
+}
+
+/**
+ * Runs the waiting commands of an execution that have no effects, and those that follow from them. Those beyond the allowance are
+ * held; those that a worker must run stay unclaimed.
+ */
+export async function runPureSteps(
+  changes: ChangeSet,
+  steps: PureSteps,
+  allowance: Allowance,
+  deps: ApplyDeps,
+): Promise<void> {
+  const { state, source, undecided } = changes.live;
+  // What follows from those comes first.
+  if (undecided.length > 0) return;
+  /** Commands that a worker must run. */
+  const left = new Set<string>();
+  const suits = ({ commandId, step, labels }: IssuedCommand) => {
+    const known = left.has(commandId) || labels !== null ? undefined : source.program.steps.get(step);
+    return known !== undefined && steps.suits(source.program, known);
+  };
+  for (;;) {
+    const commands = changes.unclaimed().filter(suits);
+    if (commands.length === 0) return;
+    for (const command of commands) {
+      // What ran before it may have ended the execution, or its loop.
+      if (openCommand(state, command.commandId)?.attempt !== 0) continue;
+      if (!allowance.take(state.executionId)) return changes.hold(changes.unclaimed().filter(suits));
+      const done = await steps.run(source, command.body);
+      if (done === undefined) {
+        left.add(command.commandId);
+        continue;
+      }
+      allowance.used(done.size);
+      await foldRun(changes, command, done.events, steps.worker, deps);
+    }
+  }
+}
+
+/** Folds the claim and what was reported under it, and decides what follows from each. */
+async function foldRun(
+  changes: ChangeSet,
+  { commandId, step }: IssuedCommand,
+  events: readonly FlowEvent[],
+  worker: string,
+  deps: ApplyDeps,
+): Promise<void> {
+  const { state } = changes.live;
+  const claim: FlowEvent = { type: "command.claimed", at: deps.now(), command_id: commandId, attempt: 1, step, worker };
+  evolve(state, claim);
+  changes.event(claim);
+  for (const event of events) if (accept(state, event) === "accepted") await applyEvent(changes, event, deps);
+}
