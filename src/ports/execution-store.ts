@@ -117,10 +117,12 @@ export interface ExecutionChange extends LogOwner {
   error?: TaskError;
   /** In order; empty never. */
   events: LogEntry[];
-  /** Commands that begin, in the state that they have at the end of the change. */
+  /** Commands that begin, in the state that they have at the end of the change; without those that have ended by then. */
   issued: IssuedCommand[];
   /** Commands of earlier changes, in the state that they have now. */
   commands: CommandChange[];
+  /** Commands of earlier changes that have ended, and of which no worker will ask: nothing is kept of them but the log. */
+  ended: string[];
   snapshot?: Snapshot;
 }
 

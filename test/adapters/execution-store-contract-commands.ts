@@ -28,6 +28,42 @@ export function exerciseCommands(check: Check): void {
     assert.deepEqual(await commandRow(commandId), { status: "COMPLETED", attempt: 1, ...free }, "what ended stays");
   });
 
+  check(
+    "of a command that has ended and goes nothing is left, and nothing follows; another claim finds no row",
+    async (bench) => {
+      const { store, rows, write, commandRow } = bench;
+      const { change, commandId } = await bench.issued(CLAIMED);
+      const done = rows.follow(change, { ended: [commandId] });
+      await write(done);
+      assert.equal(await commandRow(commandId), undefined);
+      assert.deepEqual([...(await store.commandBodies([commandId]))], []);
+      assert.equal((await store.executionsOf([commandId])).size, 0);
+      assert.deepEqual([...(await store.claimableCommands([commandId]))], []);
+      await write(rows.follow(done, { commands: [{ commandId, ...CLAIMED, attempt: 2 }], ended: [commandId] }));
+      assert.equal(await commandRow(commandId), undefined);
+    },
+  );
+
+  check("a row goes with its own execution's change alone, and only where that is written", async (bench) => {
+    const { rows, write, begun, issued, commandRow } = bench;
+    const mine = await begun();
+    const { change, commandId } = await issued(CLAIMED);
+    await write(rows.follow(mine, { ended: [commandId] }));
+    assert.equal((await commandRow(commandId))?.status, "CLAIMED", "another execution's change");
+    await write(rows.follow(change));
+    assert.equal((await write(rows.follow(change, { ended: [commandId] }))).moved.size, 0);
+    assert.equal((await commandRow(commandId))?.status, "CLAIMED", "a change that was decided on an older event");
+  });
+
+  check("a row that was left as ended stays", async ({ rows, write, issued, commandRow }) => {
+    const { change, commandId } = await issued(CLAIMED);
+    const completed = { commandId, status: "COMPLETED", attempt: 1, worker: null, leaseMs: null } as const;
+    const done = rows.follow(change, { commands: [completed] });
+    await write(done);
+    await write(rows.follow(done, { ended: [commandId] }));
+    assert.deepEqual(await commandRow(commandId), { status: "COMPLETED", attempt: 1, ...free });
+  });
+
   check("a command may be issued as claimed", async ({ rows, write, commandRow }) => {
     const change = rows.begin();
     const command = rows.issue(change, CLAIMED);

@@ -194,7 +194,8 @@ test("a flush reads no table as a whole, however small the tables were when its 
   const next = rows.follow(change, { commands, snapshot: { eventId: change.lastEventId, format: 1, state: "{}" } });
   await one.flush({ executions: [next], batches: [batch] });
   const { accept: _, ...rest } = batch;
-  await one.flush({ executions: [rows.follow(next)], batches: [{ ...rest, state: "completed" }] });
+  const ended = [command.commandId];
+  await one.flush({ executions: [rows.follow(next, { ended })], batches: [{ ...rest, state: "completed" }] });
   assert.deepEqual(await scans(), before);
 });
 

@@ -54,7 +54,7 @@ test(`${COUNT} requests of a loop under load: a healthy worker is never refused,
     [],
   );
   const [row] = await stand.database.sql<{ status: string; tried: number }[]>`
-    select e.status, (select max(attempt) from flow.command c where c.execution_id = e.execution_id) as tried
+    select e.status, (select max(v.attempt) from flow.event v where v.execution_id = e.execution_id) as tried
     from flow.execution e where e.execution_id = ${run.executionId}`;
   assert.deepEqual({ ...row }, { status: "COMPLETED", tried: 1 });
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type FaultPlan, NO_FAULTS } from "./faults.ts";
+import { commandStories } from "./invariants/commands.ts";
 import { assertInvariants } from "./invariants/invariants.ts";
 import { rootsWithLoss } from "./invariants/losses.ts";
 import { PLAYBOOKS, type Simulated } from "./playbooks.ts";
@@ -50,7 +51,7 @@ export async function runSeed(seed: number, playbook: Simulated, summary?: Summa
     summary.faults[kind] += run.faults.counts[kind];
   }
   summary.lost += rootsWithLoss(run).size;
-  for (const { attempt } of run.tables.store.commands.values()) summary.reclaims += Math.max(0, attempt - 1);
+  for (const { claims } of commandStories(run.tables.store)) summary.reclaims += Math.max(0, claims - 1);
 }
 
 /** Runs every seed of these ranges whose number, divided by `threads`, leaves `index`. */

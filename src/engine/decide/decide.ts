@@ -8,7 +8,7 @@ import { cancelledError } from "../state/results.ts";
 import { type ExecutionState, isTerminal, knownStep, stepState } from "../state/state.ts";
 import { startReady, startStep } from "./activate.ts";
 import { endStep } from "./boundary.ts";
-import { commandContext } from "./context.ts";
+import { stepCommand } from "./issued-command.ts";
 import { continueLoop, loopError, type StoreWrite } from "./loop.ts";
 
 /** The consequences of an event. */
@@ -84,21 +84,11 @@ function issueCommand(
   program: Program,
   env: EngineEnv,
 ): Decision {
-  const known = knownStep(state, event.step);
-  const run = known?.run;
+  const run = knownStep(state, event.step)?.run;
   const step = program.steps.get(event.step);
   const isLoop = event.iterations !== undefined || event.claim === true;
   if (run == null || step === undefined || isLoop) return proceed(state, program, env);
-  const command: Command = {
-    command_id: event.command_id,
-    execution_id: state.executionId,
-    catalog_id: state.catalogId,
-    step: event.step,
-    step_run_id: event.step_run_id,
-    step_started_at: known?.startedAt ?? event.at,
-    ...(state.trace !== undefined && { trace: state.trace.context }),
-    context: commandContext(state, step, run),
-  };
+  const command = stepCommand(state, step, run, event.command_id);
   return { ...proceed(state, program, env), commands: [command] };
 }
 

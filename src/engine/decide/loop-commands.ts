@@ -1,11 +1,10 @@
 import type { Command } from "../../schema/words/command.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import type { Json } from "../../schema/words/json.ts";
-import type { Loop } from "../../schema/words/playbook.ts";
 import type { EngineEnv } from "../env.ts";
 import type { ProgramStep } from "../program/program.ts";
-import { type ExecutionState, type LoopState, type StepRun, stepState } from "../state/state.ts";
-import { commandContext } from "./context.ts";
+import type { ExecutionState, LoopState, StepRun } from "../state/state.ts";
+import { claimCommand, iterationsCommand } from "./issued-command.ts";
 
 /**
  * Most iterations of one command (`exec: local`); further iterations go into the next command, after it. Its items are a list,
@@ -37,28 +36,18 @@ export function issueIterations(
   what: Issuable,
   env: EngineEnv,
 ): { events: FlowEvent[]; commands: Command[] } {
-  const settings = step.loop?.loop;
   const events: FlowEvent[] = [];
   const commands: Command[] = [];
-  const inOne = settings?.exec === "local";
+  const inOne = step.loop?.loop.exec === "local";
   let { next, open, left } = what;
   while (left > 0 && (inOne ? open === 0 : open < what.openMax)) {
     const size = inOne ? Math.min(left, COMMAND_ITERATIONS_MAX) : 1;
     const id = env.newId();
-    const iterations = { from: next, to: next + size };
-    events.push({ ...issued(step, run, id, env), iterations });
-    commands.push({
-      ...commandBase(state, step, run, id),
-      loop: {
-        from: next,
-        items: what.items(next, next + size),
-        ...(loop.total !== null && { total: loop.total }),
-        max_in_flight: loop.maxInFlight,
-        // Within one command only the plain rule can be applied: tolerances are judged by the engine.
-        stop_on_error: settings !== undefined && onErrorOf(settings) === "stop",
-        ...(what.endsAt !== undefined && { frame_ends_at: what.endsAt }),
-      },
-    });
+    const range = { from: next, to: next + size };
+    const items = what.items(range.from, range.to);
+    const ends = what.endsAt === undefined ? {} : { endsAt: what.endsAt };
+    events.push({ ...issued(step, run, id, env), iterations: range });
+    commands.push(iterationsCommand(state, step, run, loop, { ...range, items, ...ends }, id));
     next += size;
     open += size;
     left -= size;
@@ -77,29 +66,11 @@ export function issueClaim(
   const id = env.newId();
   return {
     event: { ...issued(step, run, id, env), claim: true },
-    command: { ...commandBase(state, step, run, id), claim: { max_rows: maxRows } },
+    command: claimCommand(state, step, run, maxRows, id),
   };
-}
-
-/** The failure rule of a loop (language document, section 6): by default a parallel loop continues. */
-export function onErrorOf(settings: Loop): NonNullable<Loop["onError"]> {
-  return settings.onError ?? (settings.mode === "parallel" ? "continue" : "stop");
 }
 
 function issued(step: ProgramStep, run: StepRun, id: string, env: EngineEnv) {
   const name = step.step.name;
   return { type: "command.issued" as const, at: env.now, command_id: id, step: name, step_run_id: run.stepRunId };
-}
-
-function commandBase(state: ExecutionState, step: ProgramStep, run: StepRun, id: string): Command {
-  return {
-    command_id: id,
-    execution_id: state.executionId,
-    catalog_id: state.catalogId,
-    step: step.step.name,
-    step_run_id: run.stepRunId,
-    step_started_at: stepState(state, step.step.name).startedAt ?? 0,
-    ...(state.trace !== undefined && { trace: state.trace.context }),
-    context: commandContext(state, step, run),
-  };
 }

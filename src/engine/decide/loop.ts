@@ -10,7 +10,8 @@ import { loopStats } from "../state/evolve-loop.ts";
 import { type Keeping, keepingOf } from "../state/results.ts";
 import type { ExecutionState, LoopState, StepRun } from "../state/state.ts";
 import { continueCursor, hasMoreRows } from "./cursor.ts";
-import { type Issuable, issueIterations, onErrorOf } from "./loop-commands.ts";
+import { itemsBetween, onErrorOf } from "./issued-command.ts";
+import { type Issuable, issueIterations } from "./loop-commands.ts";
 
 /** Bytes of inline results above which a loop's results move to the store: the default inline limit of a result. */
 export const LOOP_INLINE_BYTES_MAX = 65_536;
@@ -124,11 +125,6 @@ function collectionOf(loop: LoopState): Issuable {
   const { next, open, total } = loop;
   const items = (from: number, to: number) => itemsBetween(loop, from, to);
   return { next, left: (total ?? 0) - next, open, openMax: loop.maxInFlight, items };
-}
-
-function itemsBetween(loop: LoopState, from: number, to: number): Json[] {
-  if (loop.items !== null) return loop.items.slice(from, to);
-  return Array.from({ length: to - from }, (_, offset) => from + offset);
 }
 
 /** Moves the results gathered so far to the store; the state keeps their references. */

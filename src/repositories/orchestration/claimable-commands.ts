@@ -134,7 +134,8 @@ export interface ClaimJudgement {
 }
 
 /**
- * Whether a command may be claimed under the policy of {@link findClaimable}, and if not, why; undefined if it does not exist.
+ * Whether a command may be claimed under the policy of {@link findClaimable}, and if not, why; undefined if it has no row: it has
+ * ended ({@link mayHaveBeen}), or does not exist.
  */
 export async function judgeClaim(
   { sql }: Database,
@@ -148,6 +149,14 @@ export async function judgeClaim(
     from flow.command c left join flow.runtime r on r.kind = 'worker' and r.name = c.worker
     where c.command_id = ${commandId}`;
   return row;
+}
+
+/** True of an id that a command may have had: one that was given since the oldest execution that is kept. Two look-ups by key. */
+export async function mayHaveBeen({ sql }: Database, commandId: string): Promise<boolean> {
+  const [row] = await sql<{ isGiven: boolean }[]>`
+    select exists (select from flow.execution where execution_id < ${commandId})
+      and exists (select from flow.id_source where last_id >= ${commandId}) as "isGiven"`;
+  return row?.isGiven === true;
 }
 
 /** The policy for a held command `c` and the row `r` of its worker. Worker names have no index, as there are only a few. */

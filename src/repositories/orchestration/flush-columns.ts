@@ -261,6 +261,14 @@ const FLUSH = {
       column("lease_ms", "float8", ({ row }: OfExecution<CommandChange>) => row.leaseMs),
     ],
   ),
+  /** Commands issued by earlier changes whose rows go. */
+  ended: part(
+    ({ executions }) => executions.flatMap(({ executionId, ended }) => ended.map((row) => ({ executionId, row }))),
+    columns<typeof command, OfExecution<string>>(command, {
+      commandId: ({ row }) => row,
+      executionId: ({ executionId }) => executionId,
+    }),
+  ),
   /** Rows of the audit log: what it says about starts. A JSON text each, in which nothing needs quotes. */
   audited: part(
     ({ executions }) =>

@@ -16,6 +16,9 @@ export interface Flushed {
  * events, commands and snapshots of an execution are written only with it, a batch only with all executions that it needs. An
  * execution may occur once in a flush.
  *
+ * Of the commands the table holds those that are open: one that begins and ends in one flush has no row, and the row of one that ends
+ * later is deleted (which rows stay: `services/orchestration/rounds/change-set`).
+ *
  * Locks: the rows of existing executions, until the end of the statement. A flush that waits for a row compares again after the
  * other one has committed (READ COMMITTED), so of two flushes that were decided on the same event only one writes. Commands and
  * batches are protected by the lock on their execution. Rows are locked in the order of the input if the plan goes by key
@@ -72,6 +75,7 @@ function flushText(tables: ReadonlySet<FlushTable>, places: FlushPlaces): string
     ...part("events", "logged_events", logged("events")),
     ...part("issued", "issued", issued),
     ...part("commands", "changed", changed),
+    ...part("ended", "ended", ended),
     ...part("audited", "audited", audited),
     ...part("snapshots", "remembered", remembered),
     ...part("accepted", "accepted", accepted),
@@ -148,6 +152,16 @@ const changed = ({ rowsOf }: FlushPlaces) => `
       else ${LEASE_END} end,
     ended_at = case when ${isFinal("t.status")} then now() end
   from ${rowsOf("commands")} as t
+  where c.command_id = t.command_id and c.execution_id = t.execution_id and c.ended_at is null and ${WRITTEN}`;
+
+/*
+ * Protected by the lock on the execution, as every change of its commands is. A worker's heartbeat skips a row that this locks; one that
+ * stores a result under its claim (`saveInRow`) holds the row, and this waits for it. Rows that an older version left as ended stay
+ * until their execution is deleted.
+ */
+const ended = ({ rowsOf }: FlushPlaces) => `
+  delete from flow.command as c
+  using ${rowsOf("ended")} as t
   where c.command_id = t.command_id and c.execution_id = t.execution_id and c.ended_at is null and ${WRITTEN}`;
 
 // Triggers link the rows into a chain that no other transaction holds, so no flush waits for another one's commit.

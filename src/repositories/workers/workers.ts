@@ -121,7 +121,10 @@ export interface Heartbeat {
   held: string[];
   /** Cancelled: to be stopped. */
   cancelled: string[];
-  /** It ended otherwise under this very claim; its report was faster than this heartbeat. */
+  /**
+   * It ended otherwise under this very claim; its report was faster than this heartbeat. A first claim of a command that never was
+   * looks the same, as does one of an execution that was deleted.
+   */
   ended: string[];
   /** Not its claim any more, or never was. */
   lost: string[];
@@ -151,6 +154,8 @@ export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput):
       returning name
     ), listed as materialized (
       select t.command_id, case
+          -- The only claim of a command has reported its end: then the row is gone.
+          when c.command_id is null and t.attempt = 1 then 'ended'
           when c.attempt is distinct from t.attempt then 'lost'
           when c.status in ('CLAIMED', 'RUNNING') and c.worker = ${input.name} then 'held'
           when c.status = 'CANCELLED' then 'cancelled'

@@ -208,7 +208,7 @@ export function wireServices(deps: ServicesDeps): Services {
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },
     workers: createWorkers({
       ...{ database, orchestrator, cancelNotices, policy, leaseMs: config.claimLeaseMs },
-      ...{ onReturned: observer.returned, onFault: fault },
+      ...{ onReturned: observer.returned, onFault: fault, now: systemClock.now },
     }),
     agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, orchestrator, pollMs: config.batchStatusPollMs }),

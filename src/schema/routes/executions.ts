@@ -80,7 +80,8 @@ export const EXECUTION_ROUTES = {
   rendered: contract({
     method: "get",
     path: "/api/executions/:execution_id/rendered",
-    summary: "What the templates of a command's tasks came to, without secrets",
+    summary:
+      "What the templates of a command's tasks came to, without secrets; of a command that has ended by way of the events before it, 404 where these are more than 200,000",
     access: "operator",
     user: { action: "view", of: "execution" },
     query: RenderedQuery,

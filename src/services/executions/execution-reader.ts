@@ -1,8 +1,10 @@
 import type { ExecutionState } from "../../engine/state/state.ts";
 import { coalesce } from "../../platform/concurrency/coalesce.ts";
 import type { ExecutionStore } from "../../ports/execution-store.ts";
+import type { Command } from "../../schema/words/command.ts";
 import { type FoldedExecution, foldStored, foldUpTo } from "../orchestration/memory/load-execution.ts";
 import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
+import { commandFromLog, type Issue } from "./recall-command.ts";
 
 /** An execution as it was committed. Use it at once: a later read of the same execution changes its state in place. */
 export interface ExecutionView {
@@ -21,6 +23,8 @@ export interface ExecutionReader {
   read(executionId: string, lastEventId: number): Promise<ExecutionView | undefined>;
   /** The compiled playbook of a catalog entry. */
   program(catalogId: string): Promise<CommandProgram>;
+  /** A command that has no row any more; see {@link commandFromLog}. One is made at a time: others wait for their turn. */
+  command(issue: Issue): Promise<Command | undefined>;
   /** Forgets executions that were not read recently. */
   sweep(): void;
 }
@@ -55,5 +59,11 @@ export function createExecutionReader(deps: {
     sweep();
     return { state: folded.state, source: await programs(folded.catalogId), lastEventId: folded.lastEventId };
   });
-  return { read, program: programs, sweep };
+  let turn: Promise<unknown> = Promise.resolve();
+  const command = (issue: Issue) => {
+    const made = turn.then(() => commandFromLog({ store, programs }, issue));
+    turn = made.catch(() => undefined);
+    return made;
+  };
+  return { read, program: programs, command, sweep };
 }

@@ -129,7 +129,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const [marks] = await Promise.all([markEvents(database, executionId, request), rowOf(executionId)]);
       return marks;
     },
-    rendered: (executionId, request) => renderedValues({ database, programs: reader.program }, executionId, request),
+    rendered: (executionId, request) =>
+      renderedValues({ database, programs: reader.program, ended: reader.command }, executionId, request),
     async follow(executionId, request, signal) {
       await rowOf(executionId);
       return followEvents(deps, executionId, request, signal);

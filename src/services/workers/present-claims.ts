@@ -1,5 +1,6 @@
 import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { Database } from "../../repositories/database/database.ts";
+import { findEndedClaim } from "../../repositories/executions/command-runs.ts";
 import { type FoundClaim, findClaim } from "../../repositories/workers/present-claim.ts";
 import type { RouteContract } from "../../schema/routes/contract.ts";
 import { claimRequired, notOfClaim } from "../../schema/rules/claim-refusals.ts";
@@ -10,7 +11,7 @@ export type PresentClaim = FoundClaim;
 /** The claims for which workers call. */
 export interface PresentClaims {
   /**
-   * The claim whose secret a call came with, checked against the command's row: so it holds on every server, and ends with the
+   * The claim whose secret a call came with, checked against the command's row, or of one that has ended against the log: so it holds on every server, and ends with the
    * claim. `aboutId` is the execution that the call is about. Throws `FlowError` claim_required.
    */
   admit(
@@ -20,6 +21,8 @@ export interface PresentClaims {
   ): Promise<PresentClaim>;
 }
 
+type ClaimKey = NonNullable<ReturnType<ClaimSecrets["claimOf"]>>;
+
 /** The claims of a database. */
 export function createPresentClaims({
   database,
@@ -28,13 +31,20 @@ export function createPresentClaims({
   database: Database;
   claimSecrets: Pick<ClaimSecrets, "claimOf">;
 }): PresentClaims {
+  const ended = async ({ commandId, attempt }: ClaimKey, aboutId: string | undefined) => {
+    // A command that was claimed again keeps its row.
+    if (attempt !== 1 || aboutId === undefined) return undefined;
+    const found = await findEndedClaim(database, commandId, aboutId);
+    return found && { ...found, commandId, attempt, worker: null, isHeld: false, isInTree: true, isChild: true };
+  };
   return {
     async admit(secret, needs, aboutId) {
       if (secret === undefined) throw claimRequired("missing", MISSING);
       const claim = claimSecrets.claimOf(secret);
       if (claim === undefined) throw claimRequired("unknown", UNKNOWN);
       const { commandId, attempt } = claim;
-      const found = await findClaim(database, claim, aboutId);
+      const found =
+        (await findClaim(database, claim, aboutId)) ?? (needs === "stop" ? await ended(claim, aboutId) : undefined);
       if (found === undefined || !(found.isHeld || needs === "stop")) {
         const what = `Attempt ${attempt} of command ${commandId}`;
         throw claimRequired(

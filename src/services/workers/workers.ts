@@ -1,6 +1,6 @@
 import type { Database } from "../../repositories/database/database.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
-import { type ClaimPolicy, judgeClaim } from "../../repositories/orchestration/claimable-commands.ts";
+import { type ClaimPolicy, judgeClaim, mayHaveBeen } from "../../repositories/orchestration/claimable-commands.ts";
 import {
   deregisterWorker,
   findLiveWorker,
@@ -100,6 +100,26 @@ export interface WorkersDeps {
   policy: ClaimPolicy;
   /** `FLOW_COMMAND_CLAIM_LEASE_SECONDS`, milliseconds. */
   leaseMs: number;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+/** A worker that lists a command for so long after its end does not know of it: its execution was deleted. Milliseconds. */
+const ENDED_MS = 30_000;
+
+/**
+ * Of the commands that a worker lists although they have ended, those that it has listed for {@link ENDED_MS}. Workers stop listing
+ * a command when its report is answered.
+ */
+function createStillListed(now: () => number): (worker: string, ended: readonly string[]) => string[] {
+  const since = new Map<string, ReadonlyMap<string, number>>();
+  return (worker, ended) => {
+    const before = since.get(worker);
+    const listed = new Map(ended.map((id) => [id, before?.get(id) ?? now()]));
+    if (listed.size === 0) since.delete(worker);
+    else since.set(worker, listed);
+    return ended.filter((id) => now() - (listed.get(id) ?? 0) >= ENDED_MS);
+  };
 }
 
 const NEVER = new AbortController().signal;
@@ -111,6 +131,7 @@ const ANSWER_MS = 10_000;
 export function createWorkers(deps: WorkersDeps): Workers {
   const { database, orchestrator, cancelNotices, policy, leaseMs } = deps;
   const brokenOff = createBrokenOff((worker) => noteGone(database, { ...worker, silentMs: GONE_MS }), deps.onFault);
+  const stillListed = createStillListed(deps.now);
   const record = async (heartbeat: Omit<WorkerHeartbeat, "waitMs">) => {
     if (heartbeat.draining) orchestrator.dismiss(heartbeat.name);
     const found = await recordHeartbeat(database, { ...heartbeat, leaseMs, graceMs: ANSWER_MS });
@@ -121,7 +142,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
     // Of a process that says who it is, the answer to a claim was lost; one that does not may be another process by now.
     const abandoned = { worker: heartbeat.name, isGone: heartbeat.instance === undefined };
     if (found.unlisted.length > 0) void orchestrator.offer(found.unlisted, abandoned);
-    return { cancel: found.cancelled, lost: found.lost };
+    return { cancel: found.cancelled, lost: [...found.lost, ...stillListed(heartbeat.name, found.ended)] };
   };
   return {
     async register({ replaces, ...worker }) {
@@ -190,11 +211,13 @@ function replaced(name: string): FlowError {
 
 async function refusal(database: Database, policy: ClaimPolicy, commandId: string, worker: string): Promise<FlowError> {
   const judged = await judgeClaim(database, commandId, policy);
-  if (judged === undefined) return new FlowError("NOT_FOUND", `There is no command ${commandId}`);
+  if (judged === undefined) {
+    if (await mayHaveBeen(database, commandId)) return ended(commandId, "it has ended, or never was a command");
+    return new FlowError("NOT_FOUND", `There is no command ${commandId}`);
+  }
   const { status, leaseRestMs } = judged;
   if (status === "COMPLETED" || status === "FAILED" || status === "CANCELLED") {
-    const reason = `it has ended (${status})`;
-    return new FlowError("already_terminal", `Command ${commandId} was not claimed: ${reason}`, { detail: { reason } });
+    return ended(commandId, `it has ended (${status})`);
   }
   // Claimable by now, or held by a worker that may keep it although its lease has expired: the next heartbeat decides.
   const seconds = Math.max(1, Math.ceil(leaseRestMs / 1_000));
@@ -203,4 +226,8 @@ async function refusal(database: Database, policy: ClaimPolicy, commandId: strin
   return new FlowError("active_claim", `Command ${commandId} was not claimed: ${reason}`, {
     detail: { reason, retry_after_seconds: seconds },
   });
+}
+
+function ended(commandId: string, reason: string): FlowError {
+  return new FlowError("already_terminal", `Command ${commandId} was not claimed: ${reason}`, { detail: { reason } });
 }

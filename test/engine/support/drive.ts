@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { beginAdvance, continueAdvance } from "../../../src/engine/decide/advance.ts";
+import { type Advance, beginAdvance, continueAdvance } from "../../../src/engine/decide/advance.ts";
 import { startExecution } from "../../../src/engine/decide/start.ts";
 import type { EngineEnv } from "../../../src/engine/env.ts";
 import type { Program } from "../../../src/engine/program/program.ts";
@@ -16,6 +16,8 @@ const MOVES_MAX = 20_000;
 export interface Watch {
   /** An event from outside was folded, and nothing of what follows from it. */
   onFold?(state: ExecutionState, event: FlowEvent, env: EngineEnv): void;
+  /** Everything that follows from an event is decided and folded; the event is the first of those that are added to the log. */
+  onAdvanced?(progress: Advance): void;
   /** Everything that followed was folded. */
   onSettled?(state: ExecutionState, log: readonly FlowEvent[]): void;
   /** May replace the state by another that should be as good. */
@@ -35,6 +37,7 @@ export function drive(program: Program, seed: number, watch: Watch = {}): { stat
     const progress = beginAdvance(state, event);
     watch.onFold?.(state, event, env);
     continueAdvance(progress, state, program, env);
+    watch.onAdvanced?.(progress);
     log.push(...progress.events);
     watch.onSettled?.(state, log);
     state = watch.replace?.(state) ?? state;

@@ -112,17 +112,26 @@ test("a heartbeat returns the commands that were cancelled, ended or taken over,
   await end(ended, "COMPLETED");
   await database.sql`update flow.command set attempt = 2 where command_id = ${retaken}`;
   const before = await leaseSeconds(foreign);
-  const listed = [cancelled, ended, retaken, foreign, waiting, "9"];
+  const listed = [cancelled, ended, retaken, foreign, waiting];
   const answer = await beat(
     "w2",
     listed.map((commandId) => ({ commandId, attempt: 1 })),
   );
-  const lost = [retaken, foreign, waiting, "9"];
+  const lost = [retaken, foreign, waiting];
   assert.deepEqual(
     { ...answer, lost: answer?.lost.sort() },
     { ...NOTHING, cancelled: [cancelled], ended: [ended], lost: lost.sort() },
   );
   assert.ok((await leaseSeconds(foreign)) <= before);
+});
+
+test("a first claim whose command has no row has ended; a later one is lost", async () => {
+  await setup.worker("w-gone");
+  const running = [
+    { commandId: "4711", attempt: 1 },
+    { commandId: "4712", attempt: 2 },
+  ];
+  assert.deepEqual(await beat("w-gone", running), { ...NOTHING, ended: ["4711"], lost: ["4712"] });
 });
 
 test("a command that was cancelled under another claim is lost to the older one, not cancelled", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { type Body, openApi, playbook, posted } from "../../support/service/api.ts";
-import { claimOf, ONE_STEP, TWO_STEPS, workWith } from "../../support/service/api-work.ts";
+import { type Claimed, claimOf, ONE_STEP, TWO_STEPS, workWith } from "../../support/service/api-work.ts";
 
 const api = await openApi();
 const work = workWith(api);
@@ -270,4 +270,28 @@ test("a worker starts and cancels children, and nothing else", async () => {
   const cancelled = await asWorker(parent, `/api/executions/${child.body["execution_id"]}/cancel`, {});
   assert.deepEqual([cancelled.status, cancelled.body["status"]], [200, "CANCELLED"]);
   assert.equal((await work.get(`/api/executions/${parent}`)).body["status"], "RUNNING");
+});
+
+test("a worker cancels a child of a command that has ended, with the claim under which it ran, and does no more with it", async () => {
+  const parent = await work.execute("runs/one");
+  const stranger = await work.execute("runs/one");
+  const called = async (by: string) => work.execute("runs/one", { parent_execution_id: by, parent_step: "start" });
+  const [own, others] = [await called(parent), await called(stranger)];
+  let command: Claimed | undefined;
+  while (command?.execution_id !== parent) [command] = await work.claim("w-ends");
+  const headers = await claimOf(api, parent);
+  assert.equal((await work.finish("w-ends", command)).status, 202);
+  assert.equal((await api.database.sql`select from flow.command where execution_id = ${parent}`).length, 0);
+  const asEnded = async (path: string, body: Body) => {
+    const response = await api.guarded.request(path, posted(body, headers));
+    return [response.status, ((await response.json()) as Body)["code"]];
+  };
+  assert.deepEqual(await asEnded(`/api/executions/${others}/cancel`, {}), [403, "claim_required"]);
+  const again = { path: "runs/one", parent_execution_id: parent, parent_step: "start" };
+  assert.deepEqual(await asEnded("/api/execute", again), [403, "claim_required"]);
+  const second = api.service.claimSecrets.ofClaim({ commandId: command.command_id, attempt: 2 });
+  const forged = posted({}, { ...headers, "x-flow-claim": second });
+  assert.equal((await api.guarded.request(`/api/executions/${own}/cancel`, forged)).status, 403);
+  assert.equal((await asEnded(`/api/executions/${own}/cancel`, {}))[0], 200);
+  assert.equal((await work.get(`/api/executions/${own}`)).body["status"], "CANCELLED");
 });

@@ -104,6 +104,24 @@ test("each iteration of a loop is shown, the first by default", async () => {
   assert.deepEqual([body["iteration"], url(body)], [2, "http://x.test/c/2"]);
 });
 
+test("a command that has ended is shown as it was issued, also one that no worker had", async () => {
+  const looped = await begin("team/each", "w-ended");
+  const shown = await rendered(looped, "&iteration=1");
+  await api.database.sql`delete from flow.command where command_id = ${looped.command_id}`;
+  assert.deepEqual(await rendered(looped, "&iteration=1"), shown);
+  const id = await work.execute("team/around");
+  const [{ command_id = "" } = {}] = (await work.get(`/api/executions/${id}`)).body["commands"] as Claimed[];
+  const waiting = { execution_id: id, command_id } as Claimed;
+  const before = await rendered(waiting);
+  await work.post(`/api/executions/${id}/cancel`);
+  const rows = await api.database.sql`select from flow.command where command_id = ${command_id}`;
+  assert.equal(rows.length, 0);
+  assert.deepEqual(await rendered(waiting), before);
+  assert.equal(before["attempt"], 0);
+  const [status, body] = await work.get(address(waiting, "&attempt=1")).then((found) => [found.status, found.body]);
+  assert.deepEqual([status, /was not claimed yet/.test(JSON.stringify(body))], [422, true]);
+});
+
 test("an unclaimed command is shown as it would be", async () => {
   const id = await work.execute("team/each");
   const { body } = await work.get(`/api/executions/${id}`);

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { before, test } from "node:test";
 import { listen } from "../../../src/roles/http/listen.ts";
 import { type Body, openApi } from "../../support/service/api.ts";
-import { ONE_STEP, workWith } from "../../support/service/api-work.ts";
+import { type Claimed, ONE_STEP, workWith } from "../../support/service/api-work.ts";
 
 const api = await openApi();
 const work = workWith(api);
@@ -92,7 +92,14 @@ test("one command is claimed by its id; while it is held it is 409 with Retry-Af
   const ended = await work.post(path, { worker: "b" });
   assert.deepEqual([ended.status, ended.body["code"]], [409, "already_terminal"]);
   assert.equal(ended.headers.get("retry-after"), null);
-  for (const unknown of ["4711", "x", "0"]) {
+  const other = await work.execute("q/one");
+  const [command] = commandsOf(await claim({ worker: "ends" }));
+  assert.equal(command?.["execution_id"], other);
+  await work.finish("ends", command as Claimed);
+  const gone = await work.post(`/api/commands/${command?.["command_id"]}/claim`, { worker: "b" });
+  assert.deepEqual([gone.status, gone.body["code"]], [409, "already_terminal"]);
+  assert.match(String(gone.body["error"]), /it has ended, or never was a command/);
+  for (const unknown of ["4711", "9007199254740991", "x", "0"]) {
     assert.equal((await work.post(`/api/commands/${unknown}/claim`, { worker: "b" })).status, 404);
   }
 });

@@ -82,14 +82,20 @@ test("events of several executions travel in one batch, all of them written or n
 });
 
 test("the execution may be given once for all events, or left out: the command determines it", async () => {
-  const [first, second] = [await claimed(), await claimed()];
+  const [first, second, third] = [await claimed(), await claimed(), await claimed()];
   const without = (command: Claimed) => endOf(command).map(({ execution_id: _, ...event }) => event);
   assert.equal((await batch({ worker: "w", execution_id: first.execution_id, events: without(first) })).status, 202);
   assert.equal((await batch({ worker: "w", events: without(second) })).status, 202);
   const unknown = [{ event_type: "command.started", command_id: "4711", attempt: 1 }];
-  const { status, body } = await batch({ worker: "w", events: [...without(second), ...unknown] });
+  const { status, body } = await batch({ worker: "w", events: [...without(third), ...unknown] });
   assert.equal(status, 409);
   assert.deepEqual((body["detail"] as Body)["events"], [{ index: 2, command_id: "4711", reason: "unknown" }]);
+  const { command_id } = second;
+  const ended = await batch({ worker: "w", events: without(second) });
+  assert.deepEqual((ended.body["detail"] as Body)["events"], [
+    { index: 0, command_id, reason: "unknown" },
+    { index: 1, command_id, reason: "unknown" },
+  ]);
 });
 
 test("a command of another execution is refused: the claim is compared with the execution that it names", async () => {

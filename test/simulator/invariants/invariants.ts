@@ -6,12 +6,13 @@ import { type ExecutionState, emptyState, isTerminal } from "../../../src/engine
 import { boundedResult } from "../../../src/language/views/bounded-result.ts";
 import { type EventRecord, fromRecord } from "../../../src/schema/rules/event-record.ts";
 import { isMarker } from "../../../src/services/orchestration/memory/load-execution.ts";
-import { type ExecutionRow, isHeld } from "../../support/engine/memory-store.ts";
+import type { ExecutionRow } from "../../support/engine/memory-store.ts";
 import type { FaultPlan } from "../faults.ts";
 import type { Simulation } from "../simulate.ts";
+import { commandStories, commandsAreInTheLog, nothingIsOpen } from "./commands.ts";
 import { expectedOutcome, outcomeOf } from "./expected.ts";
 import { assertLog } from "./log.ts";
-import { isWorkerLost, lossesAreCounted, rootsWithLoss } from "./losses.ts";
+import { lossesAreCounted, rootsWithLoss } from "./losses.ts";
 import { assertWork } from "./work.ts";
 
 /** Checks what must hold after every run; the numbers are those of the list of invariants in the design. */
@@ -26,6 +27,7 @@ export async function assertInvariants(run: Simulation): Promise<void> {
     states.set(row.executionId, state);
   }
   nothingIsOpen(run);
+  await commandsAreInTheLog(run);
   lossesAreCounted(run);
   nothingIsClaimedTwice(run);
   batchesAreInTheLog(run);
@@ -58,28 +60,14 @@ function sameAsRow(row: ExecutionRow, state: ExecutionState): void {
   if (state.error !== null) assert.deepEqual(row.error, state.error, "The row has another error than the log");
 }
 
-/** 7: no open command, and each row as the log has it. */
-function nothingIsOpen({ tables: { store } }: Simulation): void {
-  for (const row of store.commands.values()) {
-    assert.ok(row.status !== "PENDING" && !isHeld(row), `Command ${row.commandId} is ${row.status} after the end`);
-    const events = (store.events.get(row.executionId) ?? []).filter((event) => event["command_id"] === row.commandId);
-    const last = events.at(-1)?.event_type;
-    assert.equal(last, `command.${row.status.toLowerCase()}`, `Command ${row.commandId} is ${row.status}`);
-    const claims = events.filter(({ event_type }) => event_type === "command.claimed").length;
-    // Beyond the claims of its workers, so that one that comes back learns that it lost the command.
-    const beyond = isWorkerLost(events.at(-1)) ? 1 : 0;
-    assert.equal(row.attempt, claims + beyond, `Command ${row.commandId} was claimed ${claims} times`);
-  }
-}
-
 /** Where no answer was lost and no process was out of reach, every claim reached its worker: nothing is claimed again. */
 function nothingIsClaimedTwice({ tables: { store }, faults: { counts }, interfered }: Simulation): void {
   // A report that a cancellation overtook is refused, and with it what was claimed for its answer.
   if (interfered.size > 0) return;
   const kinds = Object.keys(counts) as (keyof typeof counts)[];
   if (kinds.some((kind) => counts[kind] > 0 && !HARMLESS.has(kind))) return;
-  for (const { commandId, attempt } of store.commands.values()) {
-    assert.ok(attempt <= 1, `Command ${commandId} was claimed ${attempt} times, and for no reason`);
+  for (const { commandId, claims } of commandStories(store)) {
+    assert.ok(claims <= 1, `Command ${commandId} was claimed ${claims} times, and for no reason`);
   }
 }
 

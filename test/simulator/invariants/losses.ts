@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
-import { type TaskError, WORKER_LOST } from "../../../src/schema/words/outcome.ts";
+import type { TaskError } from "../../../src/schema/words/outcome.ts";
 import type { Simulation } from "../simulate.ts";
+import { commandStories, isWorkerLost } from "./commands.ts";
 
 /** A command fails with WORKER_LOST at the limit of lost claims, neither before nor after; the log names who lost it. */
 export function lossesAreCounted({ tables: { store }, lostClaims }: Simulation): void {
-  for (const { commandId, executionId } of store.commands.values()) {
-    const events = (store.events.get(executionId) ?? []).filter((event) => event["command_id"] === commandId);
+  for (const { commandId, events } of commandStories(store)) {
     const lost: unknown[] = [];
     let holder: unknown;
     for (const record of events) {
@@ -23,13 +22,6 @@ export function lossesAreCounted({ tables: { store }, lostClaims }: Simulation):
     assert.equal(lost.length + 1, lostClaims, `Command ${commandId} failed after ${lost.length + 1} lost claims`);
     assert.deepEqual((end["error"] as TaskError).details, { workers: [...lost, holder] });
   }
-}
-
-/** The end of a command that was lost too often. */
-export function isWorkerLost(record: EventRecord | undefined): boolean {
-  // A sub-playbook's failure passes its code on; its worker reports that.
-  if (record?.event_type !== "command.failed" || record["worker"] !== undefined) return false;
-  return (record["error"] as TaskError).code === WORKER_LOST;
 }
 
 /** Root executions with a command that failed because workers lost it: they end otherwise than locally. */

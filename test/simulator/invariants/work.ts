@@ -8,6 +8,7 @@ import type { FaultPlan } from "../faults.ts";
 import { programOf } from "../playbooks.ts";
 import { STEPS_SERVER } from "../server.ts";
 import type { Simulation } from "../simulate.ts";
+import { commandStories } from "./commands.ts";
 import { rootsWithLoss } from "./losses.ts";
 
 /** Checks what workers did and stored against what the log says of it. */
@@ -52,8 +53,9 @@ function noTimeIsWasted({ tables: { store }, faults: { counts }, slots, interfer
 /** 5: what was reported was done; nothing was done more often than its command was claimed; once where claimed once. */
 function effectsAreCounted({ tables: { store }, ledger }: Simulation): void {
   assert.deepEqual(ledger.breaches, []);
+  const claims = new Map(commandStories(store).map((story) => [story.commandId, story.claims]));
   for (const [taskRunId, effects] of ledger.effects) {
-    const attempts = store.commands.get(taskRunId.split("-")[0] ?? "")?.attempt ?? 0;
+    const attempts = claims.get(taskRunId.split("-")[0] ?? "") ?? 0;
     const seen = new Set(effects.map(({ run, attempt }) => `${attempt}/${run}`));
     assert.equal(seen.size, effects.length, `${taskRunId} was done twice under one claim`);
     const byRun = new Map<number, number>();

@@ -58,6 +58,7 @@ export function storeRows(first = 1_000): StoreRows {
         events,
         issued: [],
         commands: [],
+        ended: [],
       };
     },
     follow(change, more = {}, list = [{ type: "workflow.initialized", at: AT, step: "a" }]) {
@@ -65,7 +66,7 @@ export function storeRows(first = 1_000): StoreRows {
       const events = entries(list);
       const owner = { executionId, catalogId: CATALOG_ID, path: PATH };
       const base = { ...owner, expectedEventId: lastEventId, lastEventId: newest(events), events };
-      return { ...base, status: "RUNNING", progress: 50, issued: [], commands: [], ...more };
+      return { ...base, status: "RUNNING", progress: 50, issued: [], commands: [], ended: [], ...more };
     },
     issue({ executionId }, more = {}) {
       const commandId = String(next());

@@ -52,7 +52,10 @@ export interface BatchRow extends BatchChange {
 export interface MemoryStore extends ExecutionStore {
   executions: Map<string, ExecutionRow>;
   events: Map<string, EventRecord[]>;
+  /** Those that are open, and a few that have ended. */
   commands: Map<string, CommandRow>;
+  /** What commands were given when they were issued, as JSON; for tests to compare with. */
+  issuedBodies: Map<string, string>;
   batches: Map<string, BatchRow>;
   /** Statements that wrote. */
   flushes: number;
@@ -82,6 +85,7 @@ export function createMemoryStore(
     executions: new Map(),
     events: new Map(),
     commands: new Map(),
+    issuedBodies: new Map(),
     batches: new Map(),
     flushes: 0,
     async reserveIds(count) {
@@ -293,13 +297,18 @@ function writeExecution(store: MemoryStore, change: ExecutionChange, now: number
   store.events.set(executionId, log);
   for (const entry of change.events) log.push(frozen(recordOf(entry, change)));
   for (const issued of change.issued) {
-    if (store.commands.has(issued.commandId)) throw new Error(`Command ${issued.commandId} was issued twice`);
+    if (store.issuedBodies.has(issued.commandId)) throw new Error(`Command ${issued.commandId} was issued twice`);
+    store.issuedBodies.set(issued.commandId, JSON.stringify(issued.body));
     const isClaimed = issued.worker !== null;
     const leaseExpiresAt = isClaimed && issued.leaseMs !== null ? now + issued.leaseMs : null;
     const claimedAt = isClaimed ? now : null;
     store.commands.set(issued.commandId, { ...issued, executionId, issuedAt: now, leaseExpiresAt, claimedAt });
   }
   for (const command of change.commands) writeCommand(store, executionId, command, now);
+  for (const id of change.ended) {
+    const known = store.commands.get(id);
+    if (known?.executionId === executionId && isOpen(known.status)) store.commands.delete(id);
+  }
   return true;
 }
 

@@ -38,6 +38,7 @@ export function createMemoryWorkers(now: () => number, store: () => MemoryStore,
   const isOld = ({ claimedAt }: CommandRow) => (claimedAt ?? 0) <= now() - times.hardTimeoutMs;
   const fateOf = (name: string, { command_id, attempt }: RunningEntry) => {
     const row = store().commands.get(command_id);
+    if (row === undefined && attempt === 1) return "ended";
     if (row === undefined || row.attempt !== attempt) return "lost";
     if (isHeld(row)) return row.worker === name ? "held" : "lost";
     return row.status === "CANCELLED" ? "cancelled" : "ended";

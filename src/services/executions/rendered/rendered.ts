@@ -1,7 +1,13 @@
 import type { Database } from "../../../repositories/database/database.ts";
-import { findCommand, type IssuedBody, listTaskRuns } from "../../../repositories/executions/command-runs.ts";
+import {
+  findCommand,
+  findIssue,
+  type IssuedBody,
+  listTaskRuns,
+} from "../../../repositories/executions/command-runs.ts";
 import type { RenderedAnswer } from "../../../schema/api/rendered.ts";
 import { fromRecord } from "../../../schema/rules/event-record.ts";
+import type { Command } from "../../../schema/words/command.ts";
 import { defined } from "../../../schema/words/defined.ts";
 import { FlowError } from "../../../schema/words/errors.ts";
 import type { CommandProgram } from "../../orchestration/memory/program-cache.ts";
@@ -21,20 +27,25 @@ export interface RenderedRequest {
 export interface RenderedDeps {
   database: Database;
   programs(catalogId: string): Promise<CommandProgram>;
+  /** A command that has no row any more, from the log. */
+  ended(issue: { executionId: string; commandId: string; issuedId: number }): Promise<Command | undefined>;
 }
 
 /**
- * Rendered templates of a command, from the command as issued and from the results of its tasks in the log. It reads one row
- * and at most 20,000 events, however long the log is: later results are reported as unknown. Throws `FlowError` NOT_FOUND for a
- * command of another execution, INVALID_INPUT for an iteration or an attempt that does not exist.
+ * Rendered templates of a command, from the command as issued and from the results of its tasks in the log. An open command has
+ * a row; one that has ended is made again from the events before it ({@link RenderedDeps.ended}). After its issue at most
+ * 20,000 events are read, however long the log is: later results are reported as unknown. Throws `FlowError` NOT_FOUND for a
+ * command of another execution, and for one that has too many events before it; INVALID_INPUT for an iteration or an attempt
+ * that does not exist.
  */
 export async function renderedValues(
-  { database, programs }: RenderedDeps,
+  { database, programs, ended }: RenderedDeps,
   executionId: string,
   request: RenderedRequest,
 ): Promise<RenderedAnswer> {
   const { commandId } = request;
-  const issued = await findCommand(database, commandId);
+  const issued =
+    (await findCommand(database, commandId)) ?? (await endedCommand({ database, ended }, executionId, commandId));
   if (issued === undefined || issued.executionId !== executionId) {
     const message = `Execution ${executionId} has no command ${commandId}: its events name those that it has`;
     throw new FlowError("NOT_FOUND", message);
@@ -53,6 +64,17 @@ export async function renderedValues(
     ...defined({ iteration }),
     tasks: renderCommand({ program, command: issued.body, iteration, done }),
   };
+}
+
+async function endedCommand(
+  { database, ended }: Pick<RenderedDeps, "database" | "ended">,
+  executionId: string,
+  commandId: string,
+): Promise<IssuedBody | undefined> {
+  const issue = await findIssue(database, executionId, commandId);
+  if (issue === undefined) return undefined;
+  const body = await ended({ executionId, commandId, issuedId: issue.eventId });
+  return body && { executionId, attempt: issue.attempt, body };
 }
 
 function iterationOf({ body }: IssuedBody, { commandId, iteration }: RenderedRequest): number | undefined {

@@ -157,7 +157,8 @@ export async function foldUpTo(
 
 type StartingPoint = Pick<FoldedExecution, "state" | "issued" | "lastEventId">;
 
-function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoint {
+/** The newest snapshot of an execution, if there is one that this version can read; else its beginning. */
+export function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoint {
   if (snapshot === null || snapshot.format !== SNAPSHOT_FORMAT) {
     return { state: emptyState(), issued: new Map(), lastEventId: Number(executionId) };
   }

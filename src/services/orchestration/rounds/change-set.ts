@@ -100,7 +100,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     steps,
     cancelled,
     event(event, cause) {
-      project(event, commands.set, live.state, deps.leaseMs);
+      project(event, commands, live.state, deps.leaseMs);
       if (event.type === "step.completed" || event.type === "step.failed") steps.push(endedStep(executionId, event));
       if (event.type === "command.cancelled" && event.worker !== undefined) {
         cancelled.push({ commandId: event.command_id, worker: event.worker });
@@ -134,8 +134,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
         status: state.status,
         progress: progressOf(state, live.source.program.playbook.steps.length),
         events,
-        issued: commands.issued(),
-        commands: commands.changed(),
+        ...commands.rows(),
       };
       if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
       if (hasEnded() && state.error !== null) change.error = state.error;
@@ -158,15 +157,29 @@ function endingOf({ path, status }: ExecutionState, { result, error }: Execution
   return { path, status, result: result ?? null, error: error ?? null };
 }
 
-/** The rows of an execution's commands that a round adds or changes. */
+/**
+ * The rows of an execution's commands that a round adds, changes or removes. The table holds open commands: one that has ended is in
+ * the log. Its row stays only where a worker may still run it and has to be told: it was cancelled in a worker's hands, or
+ * claimed more than once. So a missing row means that the command's only claim has reported its end.
+ */
 function createCommandChanges() {
   const issued = new Map<string, IssuedCommand>();
   const changed = new Map<string, CommandChange>();
+  const cancelledHeld = new Set<string>();
   const adopted = new Map<string, IssuedCommand>();
   let held: ReadonlySet<IssuedCommand> = new Set();
+  const hasRow = ({ commandId, status, attempt }: CommandChange) =>
+    !ENDS.has(status) || attempt > 1 || cancelledHeld.has(commandId);
   return {
-    issued: () => [...issued.values()],
-    changed: () => [...changed.values()],
+    rows: () => ({
+      issued: [...issued.values()].filter(hasRow),
+      commands: [...changed.values()].filter(hasRow),
+      ended: [...changed.values()].filter((change) => !hasRow(change)).map(({ commandId }) => commandId),
+    }),
+    cancelled(id: string, isHeld: boolean) {
+      if (isHeld) cancelledHeld.add(id);
+      this.set(id, "CANCELLED", {});
+    },
     /** In the order in which they were issued. */
     unclaimed: () =>
       [...adopted.values(), ...issued.values()].filter((command) => command.status === "PENDING" && !held.has(command)),
@@ -228,31 +241,35 @@ function issuedCommand(
   };
 }
 
+const ENDS: ReadonlySet<CommandStatus> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
+
 /** The effect of an event on the row of its command. */
 function project(
   event: FlowEvent,
-  set: (id: string, status: CommandStatus, more: Partial<CommandChange>) => void,
+  commands: Pick<ReturnType<typeof createCommandChanges>, "set" | "cancelled">,
   state: ExecutionState,
   leaseMs: number,
 ): void {
   switch (event.type) {
     case "command.claimed":
-      set(event.command_id, "CLAIMED", { attempt: event.attempt, worker: event.worker ?? "", leaseMs });
+      commands.set(event.command_id, "CLAIMED", { attempt: event.attempt, worker: event.worker ?? "", leaseMs });
       return;
     case "command.started": {
       const worker = event.worker ?? openCommand(state, event.command_id)?.worker ?? null;
-      if (worker !== null) set(event.command_id, "RUNNING", { attempt: event.attempt, worker });
+      if (worker !== null) commands.set(event.command_id, "RUNNING", { attempt: event.attempt, worker });
       return;
     }
     case "command.completed":
-      set(event.command_id, "COMPLETED", { attempt: event.attempt });
+      commands.set(event.command_id, "COMPLETED", { attempt: event.attempt });
       return;
     case "command.failed":
       // Without a worker, the server failed it as lost: a worker that comes back must be told that the claim is not its own.
-      set(event.command_id, "FAILED", { attempt: event.worker === undefined ? event.attempt + 1 : event.attempt });
+      commands.set(event.command_id, "FAILED", {
+        attempt: event.worker === undefined ? event.attempt + 1 : event.attempt,
+      });
       return;
     case "command.cancelled":
-      set(event.command_id, "CANCELLED", {});
+      commands.cancelled(event.command_id, event.worker !== undefined);
       return;
     default:
       return;

@@ -13,7 +13,9 @@ import { openOrchestrator, type TestOrchestrator } from "../../../support/engine
 const clock = { ...systemClock, busy: () => 0 };
 const steps = createPureSteps({ worker: "server-1", clock, random: Math.random, signal: new AbortController().signal });
 const claim = (limit = 100) => ({ worker: "w1", limit, kinds: undefined, labels: {}, waitMs: 0 });
-const forever = { ...claim(), waitMs: 60_000 };
+/** A claim that waits until there is a command. */
+/** A claim that waits until there is a command. */
+const forever = { ...claim(1), waitMs: 60_000 };
 
 /** `head` is what stands before the steps. */
 function playbook(workflow: string, head = ""): string {
@@ -172,7 +174,7 @@ for (const [what, workflow, head] of WORKERS) {
   test(`${what} leaves a step to workers`, async () => {
     const service = counting();
     const executionId = await service.start(playbook(workflow, head));
-    const commands = await service.orchestrator.claim({ ...claim(), labels: { gpu: "yes" } });
+    const commands = await service.orchestrator.claim({ ...forever, labels: { gpu: "yes" } });
     assert.deepEqual(
       commands.map(({ command, attempt }) => ({ id: command.execution_id, step: command.step, attempt })),
       [{ id: executionId, step: "a", attempt: 1 }],
@@ -184,7 +186,7 @@ for (const [what, workflow, head] of WORKERS) {
 test("the commands of a pool are for its workers", async () => {
   const service = counting({ poolOf: () => "trusted" });
   await service.start(chain(1));
-  const [command] = await service.orchestrator.claim({ ...claim(), isOfPool: (pool) => pool === "trusted" });
+  const [command] = await service.orchestrator.claim({ ...forever, isOfPool: (pool) => pool === "trusted" });
   assert.equal(command?.command.step, "s1");
 });
 

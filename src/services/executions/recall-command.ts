@@ -1,0 +1,73 @@
+import { type PlacedEvent, recallCommand } from "../../engine/decide/issued-command.ts";
+import { emptyState } from "../../engine/state/state.ts";
+import type { ExecutionStore } from "../../ports/execution-store.ts";
+import { type EventRecord, fromRecord } from "../../schema/rules/event-record.ts";
+import type { Command } from "../../schema/words/command.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { isMarker, startingPoint } from "../orchestration/memory/load-execution.ts";
+import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
+
+/** What {@link commandFromLog} needs. */
+export interface RecallDeps {
+  store: Pick<ExecutionStore, "find" | "eventsAfter">;
+  programs(catalogId: string): Promise<CommandProgram>;
+}
+
+/** A command, and the event that announced it. */
+export interface Issue {
+  executionId: string;
+  commandId: string;
+  issuedId: number;
+}
+
+/** Most events that are folded for one command: one or two seconds. Only the newest snapshot is kept, so it is usually all before it. */
+const EVENTS_MAX = 200_000;
+/** Events read at a time; other calls have their turn in between. */
+const PAGE_EVENTS = 1_000;
+
+/**
+ * A command as it was issued, made again from the log by the same engine: commands that have ended have no row. It begins with the
+ * newest snapshot if that is older than the command, else with the first event. Undefined for an execution that is gone. Throws
+ * `FlowError` NOT_FOUND beyond `eventsMax` events (default 200,000).
+ */
+export async function commandFromLog(
+  { store, programs }: RecallDeps,
+  { executionId, commandId, issuedId }: Issue,
+  eventsMax = EVENTS_MAX,
+): Promise<Command | undefined> {
+  const stored = await store.find(executionId);
+  if (stored === undefined) return undefined;
+  const { program } = await programs(stored.catalogId);
+  const newest = startingPoint(stored);
+  const isBefore = newest.lastEventId < issuedId;
+  const recall = recallCommand(program, commandId, isBefore ? newest.state : emptyState());
+  let after = isBefore ? newest.lastEventId : Number(executionId);
+  for (let read = 0; ; ) {
+    if (read >= eventsMax && after < issuedId) throw tooFar(executionId, commandId, eventsMax);
+    const page = await store.eventsAfter(executionId, after, PAGE_EVENTS);
+    if (page.length === 0) return recall.end();
+    for (const record of page) {
+      const command = isMarker(record) ? undefined : recall.next(placed(record));
+      if (command !== undefined) return command;
+      after = record.event_id;
+    }
+    read += page.length;
+  }
+}
+
+function placed(record: EventRecord): PlacedEvent {
+  return {
+    event: fromRecord(record),
+    eventId: record.event_id,
+    cause: record["parent_event_id"] as number | undefined,
+  };
+}
+
+function tooFar(executionId: string, commandId: string, eventsMax: number): FlowError {
+  const most = eventsMax.toLocaleString("en");
+  const what = `What command ${commandId} of execution ${executionId} was given is not kept after its end`;
+  return new FlowError(
+    "NOT_FOUND",
+    `${what}. It would follow from the log, but more than ${most} events came before it`,
+  );
+}
