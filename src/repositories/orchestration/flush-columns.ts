@@ -27,7 +27,7 @@ import { type LogRows, packSegments, type Segment } from "./segments.ts";
  * How a column is sent (`bulk-columns.ts`): as an array of its type (`numbers`, `texts`); JSON as `documents`, or as text that
  * stays text (`document`); an array as the texts of arrays.
  */
-type SentAs =
+export type SentAs =
   | "bigint"
   | "int"
   | "smallint"
@@ -107,7 +107,7 @@ function sentAs(type: string): SentAs {
 /** The rows of a flush that go to one table, with their columns. */
 interface FlushPart {
   /** In the order of {@link FlushPart.columns}; undefined if the flush has no rows for it. */
-  send(flush: FlushRows): string[] | undefined;
+  send(flush: FlushRows): { parameters: string[]; rows: number } | undefined;
   columns: readonly Pick<FlushColumn<never>, "name" | "type">[];
 }
 
@@ -119,7 +119,7 @@ function part<R>(rowsOf: (flush: FlushRows) => readonly R[], parts: readonly Flu
     columns: parts,
     send(flush) {
       const rows = rowsOf(flush);
-      return rows.length === 0 ? undefined : parts.map(({ send }) => send(rows));
+      return rows.length === 0 ? undefined : { parameters: parts.map(({ send }) => send(rows)), rows: rows.length };
     },
   };
 }
@@ -336,10 +336,21 @@ const FLUSH = {
 /** A table of a flush: one of the parts of its statement. */
 export type FlushTable = keyof typeof FLUSH;
 
-const TABLES = Object.entries<FlushPart>(FLUSH) as [FlushTable, FlushPart][];
+/** In the order in which their parameters are sent. */
+export const TABLES = Object.entries<FlushPart>(FLUSH) as [FlushTable, FlushPart][];
 
-/** The tables that a flush has rows for, and their columns in the order of the parameters. */
-export function flushColumns(flush: Flush): { tables: ReadonlySet<FlushTable>; parameters: string[] } {
+/** What a flush sends. */
+export interface FlushColumns {
+  /** The tables that it has rows for. */
+  tables: ReadonlySet<FlushTable>;
+  /** Their columns, in the order of the tables. */
+  parameters: string[];
+  /** It is of one execution and at most one batch, and has one row for each table. */
+  isSingle: boolean;
+}
+
+/** The columns of a flush. */
+export function flushColumns(flush: Flush): FlushColumns {
   const log: LogRows = { segments: [], rows: [] };
   for (const change of flush.executions) packSegments(change, change.events, log);
   const rows = { ...flush, ...log };
@@ -347,43 +358,13 @@ export function flushColumns(flush: Flush): { tables: ReadonlySet<FlushTable>; p
     const found = send(rows);
     return found === undefined ? [] : [{ table, found }];
   });
-  return { tables: new Set(sent.map(({ table }) => table)), parameters: sent.flatMap(({ found }) => found) };
+  const isSingle =
+    flush.executions.length === 1 && flush.batches.length <= 1 && sent.every(({ found }) => found.rows === 1);
+  const parameters = sent.flatMap(({ table, found }) => (isRead(table, isSingle) ? found.parameters : []));
+  return { tables: new Set(sent.map(({ table }) => table)), parameters, isSingle };
 }
 
-/** The places of a flush's parameters in the statement, and the SQL that reads them. */
-export interface FlushPlaces {
-  /** SQL for the rows of a table: a subquery that unpacks its parameters. */
-  rowsOf(table: FlushTable): string;
-  /** Names of the columns of a table, in the order of {@link rowsOf}. */
-  namesOf(table: FlushTable): string[];
-}
-
-/** Places for a flush that has rows for these tables. */
-export function flushPlaces(tables: ReadonlySet<FlushTable>): FlushPlaces {
-  let count = 0;
-  const places = TABLES.filter(([table]) => tables.has(table)).flatMap(([table, { columns: known }]) =>
-    known.map(({ name, type }) => {
-      count += 1;
-      return { table, name, type, parameter: `$${count}` };
-    }),
-  );
-  const of = (wanted: FlushTable) => places.filter(({ table }) => table === wanted);
-  return {
-    namesOf: (table) => of(table).map(({ name }) => name),
-    rowsOf: (table) =>
-      `(select ${of(table)
-        .map(({ name, type, parameter }) => `${unnest(type, parameter)} as ${name}`)
-        .join(", ")})`,
-  };
-}
-
-/**
- * Set-returning functions side by side in a select list run in step, and the shorter ones are padded with NULL. The same with
- * `from unnest(a, b, …)` would first materialize every column: a tenth slower for the whole flush.
- */
-function unnest(type: SentAs, parameter: string): string {
-  const parts = `unnest(string_to_array(${parameter}::text, E'\\x1e', ''))`;
-  if (type === "document") return parts;
-  if (type === "json" || type === "jsonb") return `${parts}::${type}`;
-  return type.endsWith("[]") ? `unnest(${parameter}::text[])::${type}` : `unnest(${parameter}::${type}[])`;
+/** Which executions a batch needs is not asked where there is one. */
+export function isRead(table: FlushTable, isSingle: boolean): boolean {
+  return table !== "needs" || !isSingle;
 }
