@@ -9,7 +9,7 @@ import { JSON_DEPTH_MAX } from "./json-depth.ts";
 /** Where a value has its text: no walk over its fields, and no copy, sees it. A WeakMap costs a large text another collection. */
 const TEXT = Symbol("JSON text");
 
-type WithText = { readonly [TEXT]?: string };
+type WithText = { [TEXT]?: string | undefined };
 
 /** Longer texts are written again where they are needed: beside its value, a text takes as much memory as the value. */
 const TEXT_CHARS_MAX = 4 * 1_048_576;
@@ -21,12 +21,17 @@ const VALUES_MIN = 16;
 /** Keeps the text of a value that was parsed from it, if {@link jsonText} would make the same. The value must never change. */
 export function noteJsonText(value: Json, text: string): void {
   if (typeof value !== "object" || value === null || text.length > TEXT_CHARS_MAX) return;
-  if (isOwnText(value, text)) Object.defineProperty(value, TEXT, { value: text });
+  if (isOwnText(value, text)) Object.defineProperty(value, TEXT, { value: text, writable: true });
 }
 
 /** The text that is kept of a value. */
 export function knownJsonText(value: Json | undefined): string | undefined {
   return typeof value === "object" && value !== null ? (value as WithText)[TEXT] : undefined;
+}
+
+/** Lets go of the text: the value was stored and reported, and may stay in a state for long. */
+export function forgetJsonText(value: Json): void {
+  if (knownJsonText(value) !== undefined) (value as WithText)[TEXT] = undefined;
 }
 
 /** The JSON text of a value. Throws RangeError for one that is nested so deep that the stack ends. */

@@ -8,6 +8,7 @@ import type { Scope } from "../../language/views/scope.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { FlowEvent, ProgressNumbers, TaskLog, TaskResult, Write } from "../../schema/words/event.ts";
 import { isJsonObject, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import { forgetJsonText } from "../../schema/words/json-text.ts";
 import { failed, type TaskError, type ToolResult } from "../../schema/words/outcome.ts";
 import type { ResultAbout, StoredResult } from "../../schema/words/result.ts";
 import { abortedResult } from "../deadline.ts";
@@ -122,6 +123,7 @@ async function runOnce(
   if (verdict.verdict.do !== "retry") settle(state, task, kept.result, outcome, result.status === "ok");
   const delayMs = verdict.verdict.do === "retry" ? verdict.verdict.delayMs : undefined;
   await run.report(reports(run, task, { taskRunId, tries, durationMs, result, kept, delayMs, log: log.whole() }));
+  forgetJsonText(result.data);
   return { verdict: verdict.verdict, error: failure };
 }
 

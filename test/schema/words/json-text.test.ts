@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Json } from "../../../src/schema/words/json.ts";
-import { jsonText, knownJsonText, noteJsonText } from "../../../src/schema/words/json-text.ts";
+import { forgetJsonText, jsonText, knownJsonText, noteJsonText } from "../../../src/schema/words/json-text.ts";
 
 /** The value of a text, after the text was noted. */
 function noted(text: string): Json {
@@ -80,6 +80,18 @@ test("a text of another value is not kept", () => {
   noteJsonText("a", '"a"');
   noteJsonText(null, "null");
   assert.equal(knownJsonText("a"), undefined);
+});
+
+test("a text that was let go of is gone, and another one may be kept", () => {
+  const text = '{"a":[1,"b"]}';
+  const value = noted(text);
+  forgetJsonText(value);
+  assert.equal(knownJsonText(value), undefined);
+  assert.equal(jsonText(value), text);
+  assert.deepEqual(value, { a: [1, "b"] });
+  noteJsonText(value, text);
+  assert.equal(knownJsonText(value), text);
+  for (const other of [null, "a", 1, {}, []]) forgetJsonText(other);
 });
 
 test("whatever text a value came as, its text is that of JSON.stringify", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Json, JsonObject } from "../../../src/schema/words/json.ts";
+import { knownJsonText, noteJsonText } from "../../../src/schema/words/json-text.ts";
 import { setup } from "../support/bench.ts";
 import { http, longText, ok } from "../support/scripted-tools.ts";
 
@@ -277,3 +278,18 @@ workflow:
 `);
   assert.deepEqual(await ran.result(), { ids: [7], none: [], id: 7 });
 });
+
+for (const [where, output] of [
+  ["inline", ""],
+  ["stored by reference", BY_REFERENCE],
+] as const) {
+  test(`a result that came with its text, ${where}, is read as any other, and its text does not stay with the execution`, async (t) => {
+    const text = JSON.stringify(ANSWER);
+    const data = JSON.parse(text) as Json;
+    noteJsonText(data, text);
+    assert.equal(knownJsonText(data), text);
+    const expressions = { name: "fetch.name", all: "fetch" };
+    assert.deepEqual(await readBack(t, data, expressions, output), await readBack(t, ANSWER, expressions, output));
+    assert.equal(knownJsonText(data), undefined);
+  });
+}
