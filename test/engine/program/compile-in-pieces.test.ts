@@ -50,7 +50,9 @@ for (const [what, text] of Object.entries(HOSTILE)) {
       }
       return ms;
     };
-    const best = Math.min(longest(), longest());
+    // What happens to come between does not do so twice.
+    const first = longest();
+    const best = first < PIECE_MS ? first : Math.min(first, longest());
     assert.ok(best < PIECE_MS, `${Math.round(best)} ms without a pause`);
   });
 }
