@@ -81,6 +81,14 @@ export async function createDatabase(port: number, database: string, details = "
   }
 }
 
+/**
+ * Details of a statement that creates a copy of this database. File by file: block by block, which is the default, takes twice the
+ * processor time, for a log that no test reads.
+ */
+export function copyOf(template: string): string {
+  return `template ${template} strategy file_copy`;
+}
+
 /** The databases that the tests' own are copied from: that takes a tenth of migrating one. */
 export interface Templates {
   /** With the service's schema. */
@@ -94,7 +102,7 @@ export async function createTemplates(port: number): Promise<Templates> {
   const names: Templates = { service: "template_service", served: "template_served" };
   await createDatabase(port, names.service);
   await inDatabase(port, names.service, migrate);
-  await createDatabase(port, names.served, `template ${names.service}`);
+  await createDatabase(port, names.served, copyOf(names.service));
   await inDatabase(port, names.served, async (database) => {
     const catalog = createCatalog({ database, documents: createDocuments(), onRegistered: () => undefined });
     const playbooks = await systemPlaybooks({ brokerUrl: undefined, idpName: "idp" });

@@ -3,6 +3,7 @@ import { after } from "node:test";
 import {
   ACCESS,
   type Cluster,
+  copyOf,
   createDatabase,
   createTemplates,
   databaseUrl,
@@ -53,12 +54,12 @@ let ownTemplates: Promise<Templates> | undefined;
 
 /** A new database with the service's schema. */
 export async function createServiceDatabase(): Promise<TestDatabase> {
-  return createTestDatabase(`template ${(await templates()).service}`);
+  return createTestDatabase(copyOf((await templates()).service));
 }
 
 /** A new database for a server process: as another server has left it. */
 export async function createServedDatabase(): Promise<TestDatabase> {
-  return createTestDatabase(`template ${(await templates()).served}`);
+  return createTestDatabase(copyOf((await templates()).served));
 }
 
 async function templates(): Promise<Templates> {
