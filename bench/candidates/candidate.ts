@@ -12,7 +12,7 @@ export type Work =
  * nothing.
  */
 export interface Candidate {
-  name: "flow" | "DBOS" | "Restate";
+  name: "flow" | "flow, pure" | "DBOS" | "Restate";
   /** Its database on the run's PostgreSQL. Absent: it keeps its own log. */
   database?: string;
   /** Starts one workflow and resolves when its caller knows the result; rejects when it failed or took over two minutes. */

@@ -22,16 +22,27 @@ export interface FlowCandidate extends Candidate {
   memoryMb(): Promise<{ server: number; worker: number }>;
 }
 
-const DATABASE = "bench_flow";
 const PROGRAM = join(import.meta.dirname, "../../../bin/flow.js");
 
-/**
- * Starts both processes as an installation would, and waits until the worker is known to the server. With a folder, each
- * leaves a profile there when it is stopped; profiling slows them down by about a tenth.
- */
-export async function startFlow(server: BenchPostgres, profiles?: string): Promise<FlowCandidate> {
+/** How {@link startFlow} starts the service. */
+export interface FlowOptions {
+  /**
+   * Steps without effects are run by the server. Default: workers run them, so that they count as having effects, as the peers'
+   * steps do.
+   */
+  isPure?: boolean;
+  /** Each process leaves a profile in this folder when it is stopped, and is slower by about a tenth. */
+  profiles?: string;
+}
+
+/** Starts both processes as an installation would, and waits until the worker is known to the server. */
+export async function startFlow(
+  server: BenchPostgres,
+  { isPure = false, profiles }: FlowOptions = {},
+): Promise<FlowCandidate> {
   const folder = await mkdtemp(join(tmpdir(), "flow-bench-"));
-  const databaseUrl = await server.createDatabase(DATABASE);
+  const database = isPure ? "bench_flow_pure" : "bench_flow";
+  const databaseUrl = await server.createDatabase(database);
   const environment = { ...inheritedEnvironment(), FLOW_LOG_LEVEL: "warn", FLOW_HOME: folder };
   const start = (role: "server" | "worker", args: readonly string[], added: NodeJS.ProcessEnv) => {
     const node = profiles === undefined ? [] : profiling(profiles, role);
@@ -39,7 +50,9 @@ export async function startFlow(server: BenchPostgres, profiles?: string): Promi
     return startChild(process.execPath, all, { cwd: folder, env: { ...environment, ...added } });
   };
   const FLOW_ENCRYPTION_KEYS = `bench:${randomBytes(32).toString("base64")}`;
-  const api = start("server", ["--port", "0"], { FLOW_DATABASE_URL: databaseUrl, FLOW_ENCRYPTION_KEYS });
+  const FLOW_PURE_STEPS = isPure ? "server" : "workers";
+  const settings = { FLOW_DATABASE_URL: databaseUrl, FLOW_ENCRYPTION_KEYS, FLOW_PURE_STEPS };
+  const api = start("server", ["--port", "0"], settings);
   const url = await api.before("is not ready", readyAt(api));
   const worker = start("worker", [], { FLOW_SERVER_URL: url, FLOW_WORKER_TOOLS: "all" });
   const client = openClient(url);
@@ -47,8 +60,8 @@ export async function startFlow(server: BenchPostgres, profiles?: string): Promi
   const sql = postgres(databaseUrl, { max: 1 });
   const execute = executor(client);
   return {
-    name: "flow",
-    database: DATABASE,
+    name: isPure ? "flow, pure" : "flow",
+    database,
     run: async (work) => void (await execute(work)),
     execute,
     events: (executionId, type) => sql<{ type: string; atMs: number }[]>`

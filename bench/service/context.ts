@@ -7,6 +7,8 @@ import type { Scale } from "./scale.ts";
 export interface ServiceBench {
   server: BenchPostgres;
   candidates: readonly Candidate[];
+  /** The same, and flow once more, with steps that the server runs because they have no effects. */
+  withPure: readonly Candidate[];
   /** The first of the candidates, for measurements that only flow has. */
   flow: FlowCandidate;
   scale: Scale;

@@ -7,10 +7,10 @@ import { closedLoop } from "./load.ts";
 const GOALS: Readonly<Record<number, number>> = { 100: 60, 1000: 300, 10000: 3_000 };
 
 /** B3: a parallel loop, and what waits for all of it. */
-export async function benchFanOut({ candidates, scale, log }: ServiceBench): Promise<Measurement[]> {
+export async function benchFanOut({ withPure, scale, log }: ServiceBench): Promise<Measurement[]> {
   const lines: Measurement[] = [];
   for (const { items, runs } of scale.fans) {
-    const measured = await measureEach(candidates, log, async (candidate) => {
+    const measured = await measureEach(withPure, log, async (candidate) => {
       const once = () => candidate.run({ kind: "fan", items });
       await once();
       return (await closedLoop(runs, 1, once)).latencies;
@@ -26,7 +26,7 @@ export async function benchFanOut({ candidates, scale, log }: ServiceBench): Pro
 
 function overBetterPeer(name: string, figures: Figures): Measurement[] {
   const own = figures.get("flow");
-  const peers = [...figures].filter(([candidate]) => candidate !== "flow").map(([, ms]) => ms);
+  const peers = [...figures].filter(([candidate]) => !candidate.startsWith("flow")).map(([, ms]) => ms);
   if (own === undefined || peers.length === 0) return [];
   return [{ name: `${name}: over the better peer`, value: Math.min(...peers) / own, unit: "×", ...atLeast(4) }];
 }

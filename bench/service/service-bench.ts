@@ -54,9 +54,10 @@ export async function benchService(options: ServiceBenchOptions): Promise<Measur
   try {
     const server = await started(startBenchPostgres());
     const lines = await benchDatabaseLimit(server, scale.statements);
-    const flow = await started(startFlow(server, profiles));
+    const flow = await started(startFlow(server, profiles === undefined ? {} : { profiles }));
+    const pure = await started(startFlow(server, { isPure: true }));
     const others = peers ? [await started(startDbos(server)), await started(startRestate())] : [];
-    const bench = { server, flow, candidates: [flow, ...others], scale, log };
+    const bench = { server, flow, candidates: [flow, ...others], withPure: [flow, pure, ...others], scale, log };
     for (const [id, part] of Object.entries(PARTS)) {
       if (!ids.includes(id)) continue;
       log(`${id} …`);

@@ -8,12 +8,17 @@ import { withMemory } from "./memory.ts";
 
 const STEPS = 10;
 const IN_FLIGHT = 64;
+const MANY_IN_FLIGHT = 256;
 
-/** B1: workflows of ten steps that do nothing, 64 in flight. */
+/** B1: workflows of ten steps that do nothing, 64 in flight; and once more 256. */
 export async function benchThroughput(bench: ServiceBench): Promise<Measurement[]> {
-  await measureEach(bench.candidates, bench.log, (candidate) => load(candidate, bench.scale.workflows / 2));
+  await measureEach(bench.withPure, bench.log, (candidate) => load(candidate, bench.scale.workflows / 2));
   const { value: rounds, lines } = await withMemory("B1", bench.flow, () => inTurns(bench));
   const stepsPerSecond = figuresOf(rounds, (loads) => quantile(loads.map(rate), 0.5));
+  const many = await measureEach(bench.withPure, bench.log, (candidate) =>
+    load(candidate, bench.scale.workflows, MANY_IN_FLIGHT),
+  );
+  const manyPerSecond = figuresOf(many, rate);
   const latency = (share: number) =>
     figuresOf(rounds, (loads) =>
       quantile(
@@ -23,8 +28,11 @@ export async function benchThroughput(bench: ServiceBench): Promise<Measurement[
     );
   return [
     line(`B1 ${STEPS} steps each, ${IN_FLIGHT} in flight`, "steps/s", stepsPerSecond, atLeast(6_000)),
-    ...over("DBOS", stepsPerSecond, 5),
-    ...over("Restate", stepsPerSecond, 3),
+    ...over("flow", "DBOS", stepsPerSecond, 6),
+    ...over("flow", "Restate", stepsPerSecond, 2.5),
+    ...over("flow, pure", "Restate", stepsPerSecond, 4),
+    line(`B1 ${STEPS} steps each, ${MANY_IN_FLIGHT} in flight`, "steps/s", manyPerSecond),
+    ...over("flow", "Restate", manyPerSecond, 2.5, `, ${MANY_IN_FLIGHT} in flight`),
     line("B1 start to known result, p50", "ms", latency(0.5)),
     line("B1 start to known result, p99", "ms", latency(0.99)),
     ...lines,
@@ -32,10 +40,10 @@ export async function benchThroughput(bench: ServiceBench): Promise<Measurement[
 }
 
 /** In turns, so that what disturbs the machine for a while disturbs everyone. */
-async function inTurns({ candidates, scale, log }: ServiceBench): Promise<Figures<Load[]>> {
+async function inTurns({ withPure, scale, log }: ServiceBench): Promise<Figures<Load[]>> {
   const rounds = new Map<Candidate["name"], Load[]>();
   for (let round = 0; round < scale.rounds; round += 1) {
-    const loads = await measureEach(candidates, log, (candidate) => load(candidate, scale.workflows));
+    const loads = await measureEach(withPure, log, (candidate) => load(candidate, scale.workflows));
     for (const [name, one] of loads) rounds.set(name, [...(rounds.get(name) ?? []), one]);
   }
   return rounds;
@@ -73,16 +81,20 @@ export async function benchDatabaseCost({ candidates, scale, log, server }: Serv
   ];
 }
 
-function load(candidate: Candidate, workflows: number): Promise<Load> {
-  return closedLoop(Math.ceil(workflows), IN_FLIGHT, () => candidate.run({ kind: "chain", steps: STEPS }));
+function load(candidate: Candidate, workflows: number, inFlight = IN_FLIGHT): Promise<Load> {
+  return closedLoop(Math.ceil(workflows), inFlight, () => candidate.run({ kind: "chain", steps: STEPS }));
 }
 
 function rate({ ms, latencies }: Load): number {
   return (latencies.length * STEPS * 1_000) / ms;
 }
 
-function over(peer: Candidate["name"], figures: Figures, target: number): Measurement[] {
-  const [own, other] = [figures.get("flow"), figures.get(peer)];
-  if (own === undefined || other === undefined) return [];
-  return [{ name: `B1 over ${peer}`, value: own / other, unit: "×", ...atLeast(target) }];
+type Name = Candidate["name"];
+
+/** How many times as fast as a peer. */
+function over(own: Name, peer: Name, figures: Figures, target: number, where = ""): Measurement[] {
+  const [one, other] = [figures.get(own), figures.get(peer)];
+  if (one === undefined || other === undefined) return [];
+  const name = `B1 over ${peer}${own === "flow" ? "" : ", pure steps"}${where}`;
+  return [{ name, value: one / other, unit: "×", ...atLeast(target) }];
 }
