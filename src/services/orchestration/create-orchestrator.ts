@@ -38,7 +38,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     roundsMax: 1 + limits.processors,
     busy: () => busyOf(clock),
     onFault: observer.fault,
-    ...announcing(observer, subscriptions, now, (job) => roundLoop.unshift(job)),
+    ...announcing(observer, subscriptions, now, (job) => roundLoop.push(job)),
   });
   const refill = createRefill({
     store,

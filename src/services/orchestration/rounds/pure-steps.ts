@@ -25,38 +25,44 @@ export interface PureSteps {
   run(source: CommandProgram, command: Command): Promise<{ events: FlowEvent[]; size: number } | undefined>;
 }
 
-/** Commands of one execution that one round runs. A cycle of such steps has no end: other executions have their turn in between. */
-const COMMANDS_MAX = 64;
-/** How long one round runs such steps, milliseconds: the other jobs of the round are answered after it. */
+/** Commands of one execution that one round runs: a cycle of such steps has no end, and a flush must not grow without bounds. */
+const COMMANDS_MAX = 256;
+/** How long a round runs such steps of one execution, milliseconds: so the others of the round have their turn. */
+const EXECUTION_MS = 10;
+/** How long one round runs such steps in all, milliseconds: the other jobs of the round are answered after it. */
 const ROUND_MS = 50;
-
 /** Size of what one round may write of such steps, characters: that of the longest batch of a worker. */
 const ROUND_SIZE = 2 * 1_048_576;
 
 /** What one round may still run. */
 export interface Allowance {
-  /** Takes a command of this execution from the allowance; false if the allowance is used up. */
+  /** Takes a command of this execution from the allowance; false if the allowance is used up. The first is always given. */
   take(executionId: string): boolean;
   /** A command's events are so large. */
   used(size: number): void;
+  /** Commands of this execution that were taken. */
+  taken(executionId: string): number;
 }
 
 /** That of a new round. `busy` is a clock in milliseconds. */
 export function openAllowance(busy: () => number): Allowance {
-  const counts = new Map<string, number>();
+  const runs = new Map<string, { count: number; endsAt: number }>();
   let endsAt: number | undefined;
   let left = ROUND_SIZE;
   return {
+    take(executionId) {
+      const now = busy();
+      endsAt ??= now + ROUND_MS;
+      const run = runs.get(executionId) ?? { count: 0, endsAt: now + EXECUTION_MS };
+      if (left <= 0 || now > endsAt || run.count >= COMMANDS_MAX || now > run.endsAt) return false;
+      run.count += 1;
+      runs.set(executionId, run);
+      return true;
+    },
     used(size) {
       left -= size;
     },
-    take(executionId) {
-      endsAt ??= busy() + ROUND_MS;
-      const count = counts.get(executionId) ?? 0;
-      if (count >= COMMANDS_MAX || left <= 0 || busy() > endsAt) return false;
-      counts.set(executionId, count + 1);
-      return true;
-    },
+    taken: (executionId) => runs.get(executionId)?.count ?? 0,
   };
 }
 

@@ -40,7 +40,7 @@ export interface Commit {
   moved: ReadonlyMap<string, number>;
   /** Commands that were issued, and are neither claimed nor held. */
   unclaimed: readonly string[];
-  /** Commands that this server goes on with itself, by execution. */
+  /** Commands that this server goes on with itself, by execution, in the order in which it does so. */
   held: ReadonlyMap<string, readonly IssuedCommand[]>;
   /** Steps that ended. */
   steps: readonly EndedStep[];

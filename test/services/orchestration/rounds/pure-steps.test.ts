@@ -77,12 +77,12 @@ test("an execution of steps without effects begins and ends in one flush, under 
   assert.deepEqual(service.faults, []);
 });
 
-for (const length of [63, 64, 65, 128, 129]) {
-  test(`a chain of ${length}: a round runs 64 steps, the next one goes on`, async () => {
+for (const length of [255, 256, 257, 512, 513]) {
+  test(`a chain of ${length}: a round runs 256 steps, the next one goes on`, async () => {
     const service = counting();
     const executionId = await service.start(chain(length));
     assert.equal(await ended(service, executionId), "COMPLETED");
-    assert.equal(service.flushes(), Math.ceil(length / 64));
+    assert.equal(service.flushes(), Math.ceil(length / 256));
     const log = await types(service, executionId);
     assert.deepEqual(log.slice(0, 2), ["playbook.initialized", "workflow.initialized"]);
     const step = ["command.issued", "command.claimed", "task.done", "command.completed", "step.completed"];
@@ -106,7 +106,7 @@ test("results that together are too large for one flush are written with several
 });
 
 test("a round whose time is used up holds the rest", async () => {
-  // Each look at the clock takes 20 ms: after the first step, two more are within 50.
+  // Each look at the clock takes 20 ms: longer than a round runs one execution.
   let now = 0;
   const slow = {
     ...systemClock,
@@ -119,6 +119,25 @@ test("a round whose time is used up holds the rest", async () => {
   const executionId = await service.start(chain(10));
   assert.equal(await ended(service, executionId), "COMPLETED");
   assert.ok(service.flushes() > 1 && service.flushes() <= 10, `${service.flushes()} flushes`);
+  assert.deepEqual(service.faults, []);
+});
+
+test("however long a step takes, executions of one round have their turns", async () => {
+  // Each look at the clock takes 30 ms: a round is over after two commands.
+  let now = 0;
+  const slow = {
+    ...systemClock,
+    busy: () => {
+      now += 30;
+      return now;
+    },
+  };
+  const service = counting({ clock: slow });
+  const cycle = "  - { step: a, tool: { kind: noop }, next: { arcs: [{ step: a, when: '{{ true }}' }] } }\n";
+  await Promise.all(Array.from({ length: 4 }, () => service.start(playbook(cycle))));
+  const other = await service.start(chain(10));
+  assert.equal(await ended(service, other), "COMPLETED");
+  await service.orchestrator.close();
   assert.deepEqual(service.faults, []);
 });
 
@@ -218,30 +237,30 @@ test("a held command that another server's worker takes meanwhile is run once", 
   const racing: PureSteps = {
     ...steps,
     run: async (source, command) => {
-      // The 65th is held by the first round, so it is in the store: there another server finds it.
-      if (command.step === "s65" && !isTaken) {
+      // The 257th is held by the first round, so it is in the store: there another server finds it.
+      if (command.step === "s257" && !isTaken) {
         isTaken = true;
         const other = others[0]?.another();
         await other?.offer([command.command_id]);
         const commands = await other?.claim(claim());
-        assert.equal(commands?.[0]?.command.step, "s65");
+        assert.equal(commands?.[0]?.command.step, "s257");
       }
       return await steps.run(source, command);
     },
   };
   const service = openOrchestrator({ pureSteps: racing, clock }, store);
   others.push(service);
-  const executionId = await service.start(chain(66));
-  const row = () => [...store.commands.values()].find(({ step }) => step === "s65");
+  const executionId = await service.start(chain(258));
+  const row = () => [...store.commands.values()].find(({ step }) => step === "s257");
   while (row()?.worker !== "w1") await new Promise(setImmediate);
   await service.orchestrator.inject(executionId, { type: "execution.cancelled", at: Date.now(), reason: "enough" });
   const log = store.events.get(executionId) ?? [];
-  const claims = log.filter(({ event_type, node_name }) => event_type === "command.claimed" && node_name === "s65");
+  const claims = log.filter(({ event_type, node_name }) => event_type === "command.claimed" && node_name === "s257");
   assert.deepEqual(
     claims.map(({ worker }) => worker),
     ["w1"],
   );
-  assert.equal(log.filter(({ event_type, node_name }) => event_type === "task.done" && node_name === "s65").length, 0);
+  assert.equal(log.filter(({ event_type, node_name }) => event_type === "task.done" && node_name === "s257").length, 0);
   assert.deepEqual(service.faults, []);
 });
 
