@@ -92,27 +92,30 @@ export async function runPureSteps(
       // What ran before it may have ended the execution, or its loop.
       if (openCommand(state, command.commandId)?.attempt !== 0) continue;
       if (!allowance.take(state.executionId)) return changes.hold(changes.unclaimed().filter(suits));
+      const claimedAt = deps.now();
       const done = await steps.run(source, command.body);
       if (done === undefined) {
         left.add(command.commandId);
         continue;
       }
       allowance.used(done.size);
-      await foldRun(changes, command, done.events, steps.worker, deps);
+      await foldRun(changes, claimOf(command, claimedAt, steps.worker), done.events, deps);
     }
   }
+}
+
+function claimOf({ commandId, step }: IssuedCommand, at: number, worker: string): FlowEvent {
+  return { type: "command.claimed", at, command_id: commandId, attempt: 1, step, worker };
 }
 
 /** Folds the claim and what was reported under it, and decides what follows from each. */
 async function foldRun(
   changes: ChangeSet,
-  { commandId, step }: IssuedCommand,
+  claim: FlowEvent,
   events: readonly FlowEvent[],
-  worker: string,
   deps: ApplyDeps,
 ): Promise<void> {
   const { state } = changes.live;
-  const claim: FlowEvent = { type: "command.claimed", at: deps.now(), command_id: commandId, attempt: 1, step, worker };
   evolve(state, claim);
   changes.event(claim);
   for (const event of events) if (accept(state, event) === "accepted") await applyEvent(changes, event, deps);

@@ -122,6 +122,28 @@ test("a round whose time is used up holds the rest", async () => {
   assert.deepEqual(service.faults, []);
 });
 
+test("times in the log do not go back", async () => {
+  let now = Date.UTC(2026, 0, 1);
+  const ticking = {
+    ...clock,
+    now: () => {
+      now += 1;
+      return now;
+    },
+  };
+  const ticked = createPureSteps({
+    worker: "server-1",
+    clock: ticking,
+    random: Math.random,
+    signal: new AbortController().signal,
+  });
+  const service = counting({ clock: ticking, pureSteps: ticked });
+  const executionId = await service.start(chain(3));
+  await ended(service, executionId);
+  const times = (service.store.events.get(executionId) ?? []).map(({ created_at }) => created_at);
+  assert.deepEqual(times, times.toSorted());
+});
+
 test("however long a step takes, executions of one round have their turns", async () => {
   // Each look at the clock takes 30 ms: a round is over after two commands.
   let now = 0;
