@@ -5,6 +5,11 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "./parts.js";
 
+/**
+ * Types of a program are many objects that stay: with V8's 16 MB for new ones they are copied again and again. With more the
+ * linter takes 78 s of processor time instead of 91, and 0.25 GB more.
+ */
+const MEMORY = "--max-semi-space-size=128";
 /** What it checks, and the command. */
 const CHECKS = [
   ["lint with types", ["node_modules/eslint/bin/eslint.js", "."]],
@@ -28,7 +33,7 @@ const CHECKS = [
 /** Runs one, and gives its output. */
 function run(args) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [MEMORY, ...args], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text) => {

