@@ -25,8 +25,8 @@ export interface ClaimSubject {
 
 /**
  * A command's claim, if no other one came after it; with what another execution is to its own. Undefined for a claim that another
- * one has replaced, and for an execution that is gone. Of most commands that have ended too: see `executions/command-runs`. By primary keys; takes no lock: whatever the claim is used
- * for may end a moment after the claim.
+ * one has replaced, for an execution that is gone, and for most commands that have ended (`executions/command-runs`). By primary keys;
+ * takes no lock: whatever the claim is used for may end a moment after the claim.
  */
 export async function findClaim(
   { sql }: Database,

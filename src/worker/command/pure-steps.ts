@@ -33,8 +33,9 @@ const ITERATIONS_MAX = 64;
  * `suits` is true if the commands of a step may be run so: all its tasks are of a pure kind, and it has nothing that would have to be
  * waited for (retries, time limits), fetched (credentials, keychain, a worker's environment) or sealed.
  *
- * `run` gives what a worker would report of the command's first claim, and its size in characters, roughly. It gives undefined if the command turns out to need more than
- * its own data (a stored payload, a sealed value, a secret, too much work), and never rejects because of the work.
+ * `run` gives what a worker would report of the command's first claim, and its size in characters, roughly. It gives undefined if
+ * the command turns out to need more than its own data (a stored payload, a sealed value, a secret, too much work), and never rejects
+ * because of the work.
  */
 export function createPureSteps({ worker, clock, random, signal }: PureStepsDeps) {
   const known = new WeakMap<ProgramStep, boolean>();

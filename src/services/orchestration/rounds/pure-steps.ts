@@ -79,7 +79,7 @@ export async function runPureSteps(
   const { state, source, undecided } = changes.live;
   // What follows from those comes first.
   if (undecided.length > 0) return;
-  /** Commands that a worker must run. */
+  /** Commands that are not run here: a worker must run them, or they are over. */
   const left = new Set<string>();
   const suits = ({ commandId, step, labels }: IssuedCommand) => {
     const known = left.has(commandId) || labels !== null ? undefined : source.program.steps.get(step);
@@ -90,7 +90,10 @@ export async function runPureSteps(
     if (commands.length === 0) return;
     for (const command of commands) {
       // What ran before it may have ended the execution, or its loop.
-      if (openCommand(state, command.commandId)?.attempt !== 0) continue;
+      if (openCommand(state, command.commandId)?.attempt !== 0) {
+        left.add(command.commandId);
+        continue;
+      }
       if (!allowance.take(state.executionId)) return changes.hold(changes.unclaimed().filter(suits));
       const claimedAt = deps.now();
       const done = await steps.run(source, command.body);

@@ -324,6 +324,18 @@ test("a loop, its order and its results are those of a worker's", async () => {
   );
 });
 
+test("a loop that stops at its first failure leaves nothing open", async () => {
+  const workflow = `  - step: each
+    loop: { in: 40, iterator: n, spec: { mode: parallel, on_error: stop } }
+    tool: { kind: noop, result: "no map" }
+`;
+  const service = counting();
+  const executionId = await service.start(playbook(workflow));
+  assert.equal(await ended(service, executionId), "FAILED");
+  assert.deepEqual([...service.store.commands.values()], []);
+  assert.deepEqual(service.faults, []);
+});
+
 test("what fails fails as on a worker, and its arcs see it", async () => {
   const service = counting();
   const executionId = await service.start(
