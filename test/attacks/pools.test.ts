@@ -15,7 +15,7 @@ const WAIT_MS = 10_000;
 
 test("a pool's token runs and reads what is of its paths, and is refused as soon as it is revoked", async (t) => {
   const { url } = await createServedDatabase();
-  const tokens = { FLOW_SERVER_TOKEN: OPERATOR, FLOW_WORKER_TOKEN: SHARED };
+  const tokens = { FLOW_SERVER_TOKEN: OPERATOR, FLOW_WORKER_TOKEN: SHARED, FLOW_PURE_STEPS: "workers" };
   const server = await startServe(t, await folderWith(t, {}), { ...ownDatabase(url), ...tokens });
   const send = (token: string, method: string, path: string, body?: unknown, headers = {}) =>
     sendTo(server.url, token, method, path, body, headers);

@@ -107,6 +107,7 @@ before(async () => {
     ...ownDatabase(url),
     FLOW_SERVER_TOKEN: TOKENS.operator,
     FLOW_WORKER_TOKEN: TOKENS.worker,
+    FLOW_PURE_STEPS: "workers",
   });
   for (const path of ["team/one", "team/two", "system/admin"]) {
     const { catalog_id } = await operate("POST", "/api/catalog/register", { content: playbook(path) });
