@@ -19,7 +19,7 @@ import { answerOf, sendTo } from "../support/service/server-calls.ts";
 
 const OPERATOR = "operator-token-of-the-attacks-1";
 const SHARED = "worker-token-of-the-attacks-22";
-const TOKENS = { FLOW_SERVER_TOKEN: OPERATOR, FLOW_WORKER_TOKEN: SHARED };
+const TOKENS = { FLOW_SERVER_TOKEN: OPERATOR, FLOW_WORKER_TOKEN: SHARED, FLOW_PURE_STEPS: "workers" };
 const PERSON = { sub: "ada", email: "ada@example.com", name: "Ada" };
 const WAIT_MS = 30_000;
 const LOGIN = "api_integration/idp/login";
@@ -224,7 +224,7 @@ async function heldLogin(url: string, server: Serving, claimers: (below: string)
 test("what an older version left waiting is run by the server, and not by the worker that waits for it", async (t) => {
   const { server: serve, claimers } = await stand(t);
   // Without tokens nothing is set apart, as in older versions.
-  const before = await serve({});
+  const before = await serve({ FLOW_PURE_STEPS: "workers" });
   await register(before, playbook("api_integration/x/left"));
   const id = await start(before, "api_integration/x/left");
   before.process.kill("SIGTERM");
