@@ -19,7 +19,7 @@ test("a credential without paths is for no playbook of a new installation, until
   const tokens = { FLOW_SERVER_TOKEN: OPERATOR, FLOW_WORKER_TOKEN: WORKER };
   const given = { FLOW_CREDENTIAL_GIVEN: JSON.stringify({ type: "bearer", data: { token: SECRET } }) };
   const folder = await folderWith(t, {});
-  const settings = { ...ownDatabase(url), ...tokens, ...given };
+  const settings = { ...ownDatabase(url), ...tokens, ...given, FLOW_PURE_STEPS: "workers" };
   const restricted = await startServe(t, folder, settings);
   const operate = (method: string, path: string, body?: unknown) =>
     answerOf(restricted.url, OPERATOR, method, path, body);
