@@ -1,6 +1,6 @@
 import { FlowError } from "../../schema/words/errors.ts";
 import { createSecret } from "../crypto/secret.ts";
-import { countSetting, milliseconds, secondsSetting, setting } from "../setting.ts";
+import { countSetting, milliseconds, oneOf, secondsSetting, setting } from "../setting.ts";
 import { parsePort } from "./address.ts";
 
 const MEBIBYTE = 1_048_576;
@@ -95,11 +95,7 @@ export const SERVICE_SETTINGS = {
     meaning:
       "Who runs steps that only evaluate templates (noop): server, within the commit that issues them, or workers",
     default: "server",
-    parse: (text): "server" | "workers" => {
-      if (text === undefined || text === "server") return "server";
-      if (text === "workers") return "workers";
-      throw new FlowError("INVALID_SETTING", `FLOW_PURE_STEPS must be server or workers, got '${text}'`);
-    },
+    parse: (text) => oneOf("FLOW_PURE_STEPS", text ?? "server", ["server", "workers"]),
   }),
   lameDuckMs: setting({
     name: "FLOW_LAME_DUCK_SECONDS",

@@ -25,8 +25,9 @@ export interface Flushed {
  * (`DatabaseOptions.byKey`), that is, in the order of their ids. Otherwise two flushes that share executions may deadlock, and
  * PostgreSQL refuses one of them as a whole (40P01, `isRetryable`).
  *
- * Every parameter is a column of all rows, so that the text is the same for any number of rows and stays prepared. Tables
- * without rows are left out of the text: twenty texts in practice, each prepared once per connection. With all tables, the
+ * Every parameter is a column of all rows, so that the text is the same for any number of rows and stays prepared; only a flush with
+ * one row for each table has a text of its own. Tables
+ * without rows are left out of the text: some forty texts in practice, each prepared once per connection. With all tables, the
  * statement would take 0.27 ms before it has written a row.
  *
  * Rejects, and writes nothing, with 23505 (`execution_for_idempotency`, `batch_for_idempotency`) for an idempotency key that

@@ -43,6 +43,7 @@ const REFUSED_BY_DATABASE = /\\u(?:0000|d[89a-f])/;
 export function packSegments(owner: LogOwner, entries: readonly LogEntry[], { segments, rows }: LogRows): void {
   const { executionId, catalogId, path } = owner;
   const bodies: { texts: string[]; segment: Segment }[] = [];
+  /** `chars` is the length of the body so far. */
   let open: { texts: string[]; chars: number; segment: Segment } | undefined;
   for (const entry of entries) {
     const { event, parentEventId, parentExecutionId } = entry;
@@ -58,12 +59,13 @@ export function packSegments(owner: LogOwner, entries: readonly LogEntry[], { se
     const isFull = open?.texts.length === SEGMENT_EVENTS_MAX || (open?.chars ?? 0) + text.length > SEGMENT_CHARS_MAX;
     if (open === undefined || isFull) {
       const segment: Segment = { eventId: 0, executionId, catalogId, path, events: 0, body: "" };
-      open = { texts: [], chars: 0, segment };
+      // The brackets, and a comma for each text but the first.
+      open = { texts: [], chars: 1, segment };
       segments.push(segment);
       bodies.push(open);
     }
     open.texts.push(text);
-    open.chars += text.length;
+    open.chars += text.length + 1;
     open.segment.eventId = entry.eventId;
   }
   // Joined once: a text that grows is copied whenever it is cut or measured.

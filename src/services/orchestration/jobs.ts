@@ -113,6 +113,9 @@ export async function failExecution(
   }
 }
 
+/** The ends of a job that no caller waits for. */
+export const NO_CALLER = { settle: () => undefined, fail: () => undefined };
+
 /** The fields common to all jobs; `settle` and `fail` resolve and reject a promise. */
 export function jobBase(
   executionIds: string[],
@@ -225,7 +228,7 @@ export function processBatchJob(
  */
 export function heldStepsJob(executionId: string, commands: readonly IssuedCommand[]): Job {
   return {
-    ...jobBase([executionId], { settle: () => undefined, fail: () => undefined }),
+    ...jobBase([executionId], NO_CALLER),
     check: () => undefined,
     async apply(round) {
       const changes = round.changes(executionId);

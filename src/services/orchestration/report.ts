@@ -2,7 +2,7 @@ import type { KnownBatch } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import { ERROR_STATUS, FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
-import { failBatchJob, failExecution, jobBase, markerJob, processBatchJob } from "./jobs.ts";
+import { failBatchJob, failExecution, jobBase, markerJob, NO_CALLER, processBatchJob } from "./jobs.ts";
 import type { LiveExecution } from "./memory/load-execution.ts";
 import type { Orchestrator, ReportInput, ReportOutcome, ReportRequest } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
@@ -277,7 +277,7 @@ function afterwards(
  * incomplete.
  */
 export function markersOf(executionId: string): Job {
-  return markerJob(jobBase([executionId], { settle: () => undefined, fail: () => undefined }));
+  return markerJob(jobBase([executionId], NO_CALLER));
 }
 
 /**
@@ -294,12 +294,7 @@ export function failBatch(
   if (unavailable(error) !== undefined) return;
   if (error instanceof FlowError && ERROR_STATUS[error.code] === 503) return;
   const code = error instanceof FlowError && error.code === "processing_timeout" ? error.code : "processing_error";
-  roundLoop.push(
-    failBatchJob(
-      { requestId, code, message: messageOf(error) },
-      jobBase([], { settle: () => undefined, fail: () => undefined }),
-    ),
-  );
+  roundLoop.push(failBatchJob({ requestId, code, message: messageOf(error) }, jobBase([], NO_CALLER)));
   for (const id of executionIds) void failExecution(parts, id, `event batch ${requestId}`, error);
 }
 

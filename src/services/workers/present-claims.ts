@@ -11,7 +11,8 @@ export type PresentClaim = FoundClaim;
 /** The claims for which workers call. */
 export interface PresentClaims {
   /**
-   * The claim whose secret a call came with, checked against the command's row, or of one that has ended against the log: so it holds on every server, and ends with the
+   * The claim whose secret a call came with, checked against the command's row (that of an ended one, against the log), and not against
+   * anything in memory: so it holds on every server, and ends with the
    * claim. `aboutId` is the execution that the call is about. Throws `FlowError` claim_required.
    */
   admit(
