@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -8,36 +8,69 @@ import { benchGateway } from "./gateway.ts";
 import { benchLargeLog } from "./large-log.ts";
 import { benchLoop } from "./loop.ts";
 import { benchPython } from "./python.ts";
+import { chartOf } from "./report/chart.ts";
 import type { Measurement } from "./report/measurement.ts";
 import { tableOf } from "./report/table.ts";
+import { benchScale, FULL_SCALE, QUICK_SCALE } from "./scale/bench-scale.ts";
 import { FULL, QUICK } from "./service/scale.ts";
 import { benchService, SERVICE_IDS } from "./service/service-bench.ts";
 import { benchStartup } from "./startup.ts";
 
-/*
- * `npm run bench`: every figure beside its target and its peers', as a table and as a file in bench/results/. Figures move
- * with the machine: compare them with the others of the same run. No test depends on them.
- *
- *   npm run bench -- B1 B3 startup    these parts alone
- *   npm run bench -- --quick          fewer of everything: two minutes
- *   npm run bench -- --no-peers       without DBOS and Restate
- *   npm run bench -- --profile B1     where the time of server and worker goes
- */
+/** `npm run bench -- --help`. No test depends on figures. */
+const USAGE = `npm run bench: every figure beside its target and its peers', as a table and as a file in bench/results/. Figures move
+with the machine: compare them with the others of the same run.
+
+  npm run bench                     everything but scale: a quarter of an hour
+  npm run bench -- B1 B3 startup    these parts alone
+  npm run bench -- scale            a service with 10 million events and 100,000 open executions beside an empty one:
+                                    half an hour, 8 GB of memory, 20 GB of disk; with --quick a tenth of it
+  npm run bench -- --quick          fewer of everything: three minutes
+  npm run bench -- --no-peers       without DBOS and Restate
+  npm run bench -- --profile B1     where the time of server and worker goes
+  npm run bench -- --chart bench/results/<run>.json
+                                    measures nothing: draws docs/images/performance.svg from a run
+`;
+
+interface Part {
+  name: string;
+  id?: string;
+  /** Runs only where it is named. */
+  isApart?: boolean;
+  run(isQuick: boolean): Measurement[] | Promise<Measurement[]>;
+}
 
 /** Parts that need no service, and the ids of their measurements. */
-const PARTS: readonly { name: string; id?: string; run(): Measurement[] | Promise<Measurement[]> }[] = [
+const PARTS: readonly Part[] = [
   { name: "expressions", id: "B7", run: benchExpressions },
   { name: "startup", id: "B8", run: benchStartup },
   { name: "loop", id: "B4", run: benchLoop },
   { name: "python", run: benchPython },
   { name: "gateway", id: "B10", run: benchGateway },
-  { name: "large-log", run: () => benchLargeLog() },
+  { name: "large-log", run: () => benchLargeLog(log) },
+  // Half an hour, two services of 23 processes: only where it is asked for.
+  { name: "scale", isApart: true, run: (isQuick) => benchScale(isQuick ? QUICK_SCALE : FULL_SCALE, log) },
 ];
 
 const { values: options, positionals } = parseArgs({
-  options: { quick: { type: "boolean" }, "no-peers": { type: "boolean" }, profile: { type: "boolean" } },
+  options: {
+    quick: { type: "boolean" },
+    "no-peers": { type: "boolean" },
+    profile: { type: "boolean" },
+    chart: { type: "string" },
+    help: { type: "boolean" },
+  },
   allowPositionals: true,
 });
+if (options.help) {
+  process.stdout.write(USAGE);
+  process.exit();
+}
+if (options.chart !== undefined) {
+  drawChart(options.chart);
+  process.exit();
+}
+// The processes that were started end with this one.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 const wanted = wantedParts(positionals);
 const log = (line: string) => process.stderr.write(`${line}\n`);
 const all: Measurement[] = [];
@@ -48,7 +81,13 @@ if (load > machine.cores / 2) log(`The machine is busy already, load ${load.toFi
 for (const { name, id, run } of PARTS) {
   if (!wanted.includes(name) && !(id !== undefined && wanted.includes(id))) continue;
   log(`${name} …`);
-  all.push(...(await run()));
+  try {
+    all.push(...(await run(options.quick ?? false)));
+  } catch (error) {
+    // Half an hour of other figures is not to be lost with it.
+    log(`${name} failed: ${error instanceof Error ? error.stack : error}`);
+    process.exitCode = 1;
+  }
 }
 const stamp = new Date().toISOString();
 const results = join(import.meta.dirname, "../../bench/results");
@@ -66,11 +105,19 @@ process.stdout.write(tableOf(all));
 const run = { stamp, quick: options.quick ?? false, machine, measurements: all };
 writeFileSync(`${output}.json`, `${JSON.stringify(run, null, 2)}\n`);
 
+/** Draws the picture of docs/performance.md from the file of a run, which is ours. */
+function drawChart(file: string): void {
+  const { stamp, quick, machine, measurements } = JSON.parse(readFileSync(file, "utf8")) as typeof run;
+  const note = `One ${quick ? "--quick " : ""}run on ${machine.cores} shared cores, ${stamp.slice(0, 10)}, Node ${machine.node.slice(1)}; all in turns, PostgreSQL durable`;
+  writeFileSync(join(import.meta.dirname, "../../docs/images/performance.svg"), chartOf(measurements, note));
+}
+
 /** What the words choose, everything without words. A word that chooses nothing is a mistake, said before it costs minutes. */
 function wantedParts(words: readonly string[]): readonly string[] {
   const known = [...new Set([...SERVICE_IDS, ...PARTS.flatMap(({ name, id }) => (id ? [name, id] : [name]))])];
   const unknown = words.filter((word) => !known.includes(word));
-  if (unknown.length === 0) return words.length > 0 ? words : known;
+  const apart = PARTS.filter(({ isApart }) => isApart).map(({ name }) => name);
+  if (unknown.length === 0) return words.length > 0 ? words : known.filter((name) => !apart.includes(name));
   process.stderr.write(`Unknown: ${unknown.join(", ")}. There are ${known.sort().join(", ")}\n`);
   process.exit(2);
 }

@@ -23,8 +23,7 @@ const WORK = {
     doing: "compiling the tests",
     done: "tests compiled",
     make: async () => {
-      // With more room for new objects than V8's 16 MB it takes 6 % less processor time.
-      await node("--max-semi-space-size=128", "node_modules/typescript/bin/tsc", "-p", "tsconfig.json");
+      await node("node_modules/@typescript/native/bin/tsc", "-p", "tsconfig.json");
       removeOrphans();
     },
   },

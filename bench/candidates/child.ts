@@ -18,6 +18,12 @@ const STOP_MAX_MS = 10_000;
 const START_MAX_MS = 60_000;
 const OUTPUT_MAX = 65_536;
 
+/** If the benchmark fails half-way, nothing of it goes on working. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 /** Starts a program. The last 64 KiB of its output are kept for error messages. */
 export function startChild(file: string, args: readonly string[], options: SpawnOptions = {}): Child {
   const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
@@ -31,8 +37,8 @@ export function startChild(file: string, args: readonly string[], options: Spawn
     child.on("error", (error) => resolve(error.message));
     child.on("close", (code, signal) => resolve(`it ended with ${signal ?? code}`));
   });
-  // The benchmark failed half-way: nothing of it goes on working.
-  process.once("exit", () => child.kill("SIGKILL"));
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   const before = async <T>(what: string, promise: Promise<T>): Promise<T> => {
     const over = new AbortController();
     const late = sleep(START_MAX_MS, `not within ${START_MAX_MS / 1_000} s`, { signal: over.signal });

@@ -10,6 +10,7 @@ import { type Child, startChild } from "./child.ts";
 import { type HttpClient, openClient } from "./http-client.ts";
 import { playbookOf } from "./playbooks.ts";
 import type { BenchPostgres } from "./postgres.ts";
+import { type ProcessTime, timeOf } from "./process-time.ts";
 import { profiling } from "./profile.ts";
 
 /** This service: a server and a worker, and what only it is asked for. */
@@ -18,11 +19,14 @@ export interface FlowCandidate extends Candidate {
   execute(work: Work): Promise<string>;
   /** An execution's events in their order, those of one type where one is named. */
   events(executionId: string, type?: string): Promise<{ type: string; atMs: number }[]>;
+  /** What its processes have used so far; of PostgreSQL the backends that serve it. */
+  times: Readonly<Record<"server" | "worker" | "PostgreSQL", ProcessTime>>;
   /** Resident memory of the two processes, MB. */
   memoryMb(): Promise<{ server: number; worker: number }>;
 }
 
-const PROGRAM = join(import.meta.dirname, "../../../bin/flow.js");
+/** The program, as an installation starts it. */
+export const PROGRAM = join(import.meta.dirname, "../../../bin/flow.js");
 
 /** How {@link startFlow} starts the service. */
 export interface FlowOptions {
@@ -56,7 +60,7 @@ export async function startFlow(
   const url = await api.before("is not ready", readyAt(api));
   const worker = start("worker", [], { FLOW_SERVER_URL: url, FLOW_WORKER_TOOLS: "all" });
   const client = openClient(url);
-  await worker.before("is not known to the server", registered(client));
+  await worker.before("is not known to the server", registered(client, 1));
   const sql = postgres(databaseUrl, { max: 1 });
   const execute = executor(client);
   return {
@@ -68,6 +72,15 @@ export async function startFlow(
       select event_type as type, (extract(epoch from created_at) * 1000)::float8 as "atMs" from flow.event
        where execution_id = ${executionId} ${type === undefined ? sql`` : sql`and event_type = ${type}`}
        order by event_id`,
+    times: {
+      server: timeOf([api.process.pid ?? 0]),
+      worker: timeOf([worker.process.pid ?? 0]),
+      async PostgreSQL() {
+        const backends = await sql<{ pid: number }[]>`
+          select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
+        return await timeOf(backends.map(({ pid }) => pid))();
+      },
+    },
     memoryMb: async () => ({ server: await api.memoryMb(), worker: await worker.memoryMb() }),
     stop: async () => {
       await Promise.all([client.close(), sql.end({ timeout: 1 })]);
@@ -79,7 +92,7 @@ export async function startFlow(
 }
 
 /** The address that `flow serve` says it is ready at. */
-function readyAt({ process }: Child): Promise<string> {
+export function readyAt({ process }: Child): Promise<string> {
   let output = "";
   return new Promise((resolve) => {
     process.stdout?.on("data", (chunk: Buffer) => {
@@ -92,10 +105,11 @@ function readyAt({ process }: Child): Promise<string> {
 
 const POLL_MS = 50;
 
-async function registered(client: HttpClient): Promise<void> {
+/** Resolves when so many workers are known to the server. */
+export async function registered(client: HttpClient, workers: number): Promise<void> {
   for (;;) {
     const { items } = (await client.get("/api/worker/pools")) as { items: unknown[] };
-    if (items.length > 0) return;
+    if (items.length >= workers) return;
     await sleep(POLL_MS);
   }
 }
@@ -107,7 +121,7 @@ interface Answer {
 }
 
 /** One request a playbook: it starts it and waits for its result. */
-function executor(client: HttpClient): FlowCandidate["execute"] {
+export function executor(client: HttpClient): FlowCandidate["execute"] {
   const registrations = new Map<string, Promise<unknown>>();
   return async (work) => {
     const { path, text, workload } = playbookOf(work);

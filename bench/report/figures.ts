@@ -9,14 +9,16 @@ export type Figures<T = number> = ReadonlyMap<Name, T>;
 /** What a figure is to be. */
 export type Goal = Pick<Measurement, "target" | "better">;
 
-/** Measures one candidate after the other. A candidate that fails has no figure; the reason goes to `log`. */
+/** Measures one candidate after the other, and says of whom and `what`. A candidate that fails has no figure; the reason goes to `log`. */
 export async function measureEach<C extends Pick<Candidate, "name">, T>(
   candidates: readonly C[],
   log: (line: string) => void,
+  what: string,
   measure: (candidate: C) => Promise<T>,
 ): Promise<Figures<T>> {
   const figures = new Map<Name, T>();
   for (const candidate of candidates) {
+    log(`  ${what}: ${candidate.name}`);
     try {
       figures.set(candidate.name, await measure(candidate));
     } catch (error) {

@@ -31,6 +31,21 @@ export async function closedLoop(count: number, inFlight: number, run: () => Pro
   return { ms: performance.now() - start, latencies };
 }
 
+/**
+ * Runs once to warm up and then `count` times, one after the other, but begins no run after `withinMs` in all. How long each took, ms: the
+ * first counts only where it is the only one.
+ */
+export async function timesWithin(count: number, withinMs: number, run: () => Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  const start = performance.now();
+  do {
+    const begin = performance.now();
+    await run();
+    times.push(performance.now() - begin);
+  } while (times.length <= count && performance.now() - start < withinMs);
+  return times.length > 1 ? times.slice(1) : times;
+}
+
 /** What arrivals at a steady rate gave. */
 export interface Arrivals extends Load {
   /** Too many were open at once: the rest did not arrive, and `latencies` are of those before. */

@@ -14,7 +14,7 @@ export async function benchPayloads({ candidates, scale, log, server }: ServiceB
   const lines: Measurement[] = [];
   for (const { bytes, workflows } of scale.payloads) {
     const size = bytes * STEPS * workflows;
-    const measured = await measureEach(candidates, log, async (candidate) => {
+    const measured = await measureEach(candidates, log, `${bytes / 1_000} KB`, async (candidate) => {
       const once = () => candidate.run({ kind: "payload", steps: STEPS, bytes });
       await closedLoop(4, 4, once);
       const work = () => closedLoop(workflows, IN_FLIGHT, once);

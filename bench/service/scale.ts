@@ -15,6 +15,8 @@ export interface Scale {
   rampSeconds: number;
   /** B6: bytes of a result, and how many workflows of ten steps have such results. */
   payloads: readonly { bytes: number; workflows: number }[];
+  /** Seconds for which a service is watched that does nothing. */
+  idleSeconds: number;
   /** Statements on the way to the database's own limit. */
   statements: number;
 }
@@ -38,6 +40,7 @@ export const FULL: Scale = {
     { bytes: 16_000, workflows: 150 },
     { bytes: 160_000, workflows: 40 },
   ],
+  idleSeconds: 30,
   statements: 2_000,
 };
 
@@ -59,5 +62,6 @@ export const QUICK: Scale = {
     { bytes: 16_000, workflows: 30 },
     { bytes: 160_000, workflows: 10 },
   ],
+  idleSeconds: 10,
   statements: 800,
 };

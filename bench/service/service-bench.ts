@@ -9,6 +9,7 @@ import type { ServiceBench } from "./context.ts";
 import { benchDatabaseLimit } from "./database-limit.ts";
 import { benchEndurance } from "./endurance.ts";
 import { benchFanOut } from "./fan-out.ts";
+import { benchIdle } from "./idle.ts";
 import { benchPayloads } from "./payloads.ts";
 import type { Scale } from "./scale.ts";
 import { benchSingle } from "./single.ts";
@@ -16,6 +17,7 @@ import { benchDatabaseCost, benchThroughput } from "./throughput.ts";
 
 /** The parts, by their ids in the performance goals, in the order in which they run. */
 const PARTS: Readonly<Record<string, (bench: ServiceBench) => Promise<Measurement[]>>> = {
+  idle: benchIdle,
   B1: benchThroughput,
   B9: benchDatabaseCost,
   B2: benchSingle,
@@ -61,7 +63,12 @@ export async function benchService(options: ServiceBenchOptions): Promise<Measur
     for (const [id, part] of Object.entries(PARTS)) {
       if (!ids.includes(id)) continue;
       log(`${id} …`);
-      lines.push(...(await part(bench)));
+      try {
+        lines.push(...(await part(bench)));
+      } catch (error) {
+        log(`${id} failed: ${error instanceof Error ? error.stack : error}`);
+        process.exitCode = 1;
+      }
     }
     return lines;
   } finally {

@@ -8,7 +8,7 @@ const STEPS = 40;
 
 /** B2: forty steps that do nothing, one workflow at a time. */
 export async function benchSingle({ withPure, flow, scale, log }: ServiceBench): Promise<Measurement[]> {
-  const runs = await measureEach(withPure, log, async (candidate) => {
+  const runs = await measureEach(withPure, log, `${STEPS} steps`, async (candidate) => {
     const once = () => candidate.run({ kind: "chain", steps: STEPS });
     await closedLoop(5, 1, once);
     return (await closedLoop(scale.singles, 1, once)).latencies;

@@ -12,10 +12,10 @@ const MANY_IN_FLIGHT = 256;
 
 /** B1: workflows of ten steps that do nothing, 64 in flight; and once more 256. */
 export async function benchThroughput(bench: ServiceBench): Promise<Measurement[]> {
-  await measureEach(bench.withPure, bench.log, (candidate) => load(candidate, bench.scale.workflows / 2));
+  await measureEach(bench.withPure, bench.log, "warm", (candidate) => load(candidate, bench.scale.workflows / 2));
   const { value: rounds, lines } = await withMemory("B1", bench.flow, () => inTurns(bench));
   const stepsPerSecond = figuresOf(rounds, (loads) => quantile(loads.map(rate), 0.5));
-  const many = await measureEach(bench.withPure, bench.log, (candidate) =>
+  const many = await measureEach(bench.withPure, bench.log, `${MANY_IN_FLIGHT} in flight`, (candidate) =>
     load(candidate, bench.scale.workflows, MANY_IN_FLIGHT),
   );
   const manyPerSecond = figuresOf(many, rate);
@@ -43,7 +43,9 @@ export async function benchThroughput(bench: ServiceBench): Promise<Measurement[
 async function inTurns({ withPure, scale, log }: ServiceBench): Promise<Figures<Load[]>> {
   const rounds = new Map<Candidate["name"], Load[]>();
   for (let round = 0; round < scale.rounds; round += 1) {
-    const loads = await measureEach(withPure, log, (candidate) => load(candidate, scale.workflows));
+    const loads = await measureEach(withPure, log, `round ${round + 1} of ${scale.rounds}`, (candidate) =>
+      load(candidate, scale.workflows),
+    );
     for (const [name, one] of loads) rounds.set(name, [...(rounds.get(name) ?? []), one]);
   }
   return rounds;
@@ -52,7 +54,7 @@ async function inTurns({ withPure, scale, log }: ServiceBench): Promise<Figures<
 /** B9: what a step of B1 costs the database. Restate is left out: it keeps its own log. */
 export async function benchDatabaseCost({ candidates, scale, log, server }: ServiceBench): Promise<Measurement[]> {
   const owners = candidates.filter(({ database }) => database !== undefined);
-  const costs = await measureEach(owners, log, async (candidate) => {
+  const costs = await measureEach(owners, log, "database", async (candidate) => {
     const database = candidate.database ?? "";
     await load(candidate, scale.workflows / 2);
     const written = () => withWriting(server, database, () => load(candidate, scale.workflows));

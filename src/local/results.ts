@@ -53,7 +53,8 @@ export function createLocalResults(now: () => number = Date.now): LocalResults {
 
   return {
     kind: "disk",
-    async save(ref, json, keeping = {}) {
+    async save(ref, text, keeping = {}) {
+      const json = typeof text === "string" ? text : Buffer.from(text.buffer, text.byteOffset, text.length).toString();
       const sha256 = createHash("sha256").update(json).digest("hex");
       const bytes = Buffer.byteLength(json);
       await forget(ref);

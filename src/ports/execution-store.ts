@@ -13,8 +13,8 @@ import type { TaskError } from "../schema/words/outcome.ts";
 
 /** Status of an execution row. */
 export type StoredStatus = "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
-/** Status of a command row. */
-export type CommandStatus = "PENDING" | "CLAIMED" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
+/** Status of a command row. PAUSED: not claimed, in an execution that is paused. */
+export type CommandStatus = "PENDING" | "PAUSED" | "CLAIMED" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
 
 /** Keeps executions, their events and commands. Every promise rejects with the store's own error when it cannot answer. */
 export interface ExecutionStore {

@@ -16,11 +16,11 @@ export interface WritableResultStore extends ResultStore {
   /** Kind of this store as it stands in a reference: `disk`, `kv`, `s3`, … */
   readonly kind: string;
   /**
-   * Stores the payload under `ref`; `json` is its JSON text. Saving the same reference again replaces it: every attempt of a
+   * Stores the payload under `ref`; `json` is its JSON text, or that in UTF-8. Saving the same reference again replaces it: every attempt of a
    * command has the same references, so that a crash leaves no orphan. A store that several workers share must therefore refuse
    * payloads from a lost claim (the simulator does, and fails otherwise).
    */
-  save(ref: string, json: string, keeping?: ResultKeeping): Promise<SavedResult>;
+  save(ref: string, json: string | Uint8Array<ArrayBuffer>, keeping?: ResultKeeping): Promise<SavedResult>;
 }
 
 /** How long a payload is kept (interface specification, ResultRef): as its author wrote it, for stores that delete by it. */

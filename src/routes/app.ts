@@ -64,6 +64,7 @@ import { healthRoutes } from "./system/health.ts";
 import { metricsRoutes } from "./system/metrics.ts";
 import { openApiRoutes } from "./system/openapi.ts";
 import { commandRoutes } from "./workers/commands.ts";
+import { connectionRoutes } from "./workers/connection.ts";
 import { eventRoutes } from "./workers/events.ts";
 import { poolRoutes } from "./workers/pools.ts";
 import { workerRoutes } from "./workers/workers.ts";
@@ -161,12 +162,13 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
   return {
     health: healthRoutes(deps.health),
     metrics: metricsRoutes(deps.metrics),
-    catalog: catalogRoutes(deps.catalog),
+    catalog: catalogRoutes(deps.catalog, deps.audit),
     execute: executeRoutes(deps.executions, deps.stopping),
-    execution: executionRoutes(deps.executions, deps.stopping),
+    execution: executionRoutes(deps.executions, deps.stopping, deps.audit),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, streams),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),
+    connection: connectionRoutes(),
     pool: poolRoutes(deps.pools),
     command: commandRoutes(deps.orchestrator, deps.workers, deps.claimSecrets, deps.pools, deps.metrics, deps.stopping),
     event: eventRoutes({ ...deps, streams, limits: batchLimits }),

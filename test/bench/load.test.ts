@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { performance } from "node:perf_hooks";
 import { test } from "node:test";
-import { closedLoop, openLoop } from "../../bench/service/load.ts";
+import { closedLoop, openLoop, timesWithin } from "../../bench/service/load.ts";
 
 test("a closed loop runs as often as asked and never more at a time than allowed", async () => {
   let running = 0;
@@ -55,4 +55,26 @@ test("an open loop stops once its queue only grows, and waits for what it starte
   const { overrun, latencies } = await openLoop(2_000, 60, run, 50);
   assert.equal(overrun, true);
   assert.equal(latencies.length, 51);
+});
+
+test("runs one after the other: one to warm up, and as many as asked", async () => {
+  let runs = 0;
+  const run = async () => {
+    runs += 1;
+  };
+  assert.equal((await timesWithin(3, 60_000, run)).length, 3);
+  assert.equal(runs, 4);
+});
+
+test("runs that take too long are fewer, and a first one that takes all the time counts", async () => {
+  let runs = 0;
+  const run = async () => {
+    runs += 1;
+    const end = performance.now() + 10;
+    while (performance.now() < end);
+  };
+  assert.equal((await timesWithin(3, 0, run)).length, 1);
+  assert.equal(runs, 1);
+  const two = await timesWithin(50, 15, run);
+  assert.equal(two.length, 1, "the second, and not the one that warmed up");
 });

@@ -282,6 +282,23 @@ test("the changes of a registration are shown before it, also a version that ano
   await page.close();
 });
 
+test("a path is paused with a reason: its page and the list say so, a start is told why, and Resume ends it", async () => {
+  await register(small("cat/held", "Held."));
+  const page = await opened("/entry/cat/held");
+  await page.getByRole("button", { name: "Pause …" }).click();
+  await page.getByLabel("Why").fill("the warehouse is down");
+  await page.getByRole("button", { name: "Pause it" }).click();
+  const panel = page.locator('[data-part="paused"]');
+  await panel.getByText("the warehouse is down").waitFor();
+  await page.getByRole("button", { name: "Pause …" }).waitFor({ state: "detached" });
+  await page.goto(`${serving.url}/catalog?prefix=cat/held`);
+  await page.locator('[data-status="PAUSED"]').waitFor();
+  await page.goto(`${serving.url}/entry/cat/held`);
+  await panel.getByRole("button", { name: "Resume" }).click();
+  await panel.waitFor({ state: "detached" });
+  await page.close();
+});
+
 test("any two versions are compared", async () => {
   const page = await opened("/entry/cat/versions?tab=versions");
   const diff = page.getByRole("region", { name: "From version 2 to version 3" });

@@ -75,6 +75,23 @@ test("an execution that waits for a retry says when, after what, and is cancelle
   await page.close();
 });
 
+test("an execution is paused with a reason, says why on its page, and goes on when it is resumed", async () => {
+  const id = await start("retried", { delay: 300, attempts: 2 }, 0);
+  const page = await opened(`/executions/${id}`);
+  await page.getByRole("button", { name: "Pause …" }).click();
+  await page.getByLabel("Why").fill("the quota is used up");
+  await page.getByRole("button", { name: "Pause it" }).click();
+  const panel = page.locator('[data-part="paused"]');
+  await panel.getByText("the quota is used up").waitFor();
+  await panel.getByText("by operator").waitFor();
+  await page.getByRole("button", { name: "Pause …" }).waitFor({ state: "detached" });
+  await panel.getByRole("button", { name: "Resume" }).click();
+  await panel.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Pause …" }).waitFor();
+  await post(`/api/executions/${id}/cancel`, {});
+  await page.close();
+});
+
 test("an execution that no worker can take names the kind and leads to the workers", async () => {
   const id = await start("unclaimed", {}, 0);
   const page = await opened(`/executions/${id}`);

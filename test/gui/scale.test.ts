@@ -73,7 +73,8 @@ test("of a long log what is in sight is loaded, wherever one goes, and no more",
   await page.getByText("It has ended").waitFor();
   await settled(page);
   const count = Number((await page.getByText(/^[\d,]+ events$/).textContent())?.replaceAll(/\D/g, ""));
-  assert.ok(count > 5 * ITERATIONS, `${count} events`);
+  // Two of each iteration, and the events of its command, which short ones share.
+  assert.ok(count > 2 * ITERATIONS, `${count} events`);
   await scrollTo(page, 0.5);
   await settled(page);
   await page.locator("[data-event]").first().waitFor();

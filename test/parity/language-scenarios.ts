@@ -51,6 +51,10 @@ export const LANGUAGE: readonly Scenario[] = [
   scenario("parent_wrong_step", {}, fails),
   scenario("parent_parallel", {}, parts),
   scenario("large"),
+  scenario("large_text"),
+  scenario("large_text", { number: "7.0" }),
+  // With its other characters, one byte below the limit of what is inline, at it, and above.
+  ...[65_518, 65_519, 65_520].map((size) => scenario("large_text", { size })),
   scenario("accumulate"),
   scenario("accumulate", { size: 30_000 }),
   scenario("replay"),

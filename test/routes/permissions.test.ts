@@ -128,8 +128,9 @@ test("what was allowed is in the audit log: to whom, what, on which playbook", a
     select distinct user_id::float8 as "userId", action || ' ' || resource as told from auth.audit_log
     where result = 'allow' and action like 'playbook.%' and user_id = any(${[...roleOf.keys()]})`;
   const of = (role: string) => rows.filter(({ userId }) => roleOf.get(userId) === role).map(({ told }) => told);
-  const all = (path: string) => ["execute", "modify", "view"].map((action) => `playbook.${action} playbook/${path}`);
-  const [execute, , view] = all(PATHS.own);
+  const actions = ["execute", "modify", "pause", "resume", "view"];
+  const all = (path: string) => actions.map((action) => `playbook.${action} playbook/${path}`);
+  const [execute, , , , view] = all(PATHS.own);
   assert.deepEqual(of("admin").sort(), [...all(PATHS.own), ...all(PATHS.system)].sort());
   assert.deepEqual(of("developer").sort(), all(PATHS.own));
   assert.deepEqual(of("analyst").sort(), [execute, view]);

@@ -67,7 +67,7 @@ const FIRST = [
 const TEST_MS_MAX = 60_000;
 /** Files with a test that has more than a minute of work, and what it may take on a busy machine. */
 const LONGER_MS: Readonly<Record<string, number>> = {
-  // A thousand simulated runs, or ten thousand, are one test.
+  // Hundreds of simulated runs, or ten thousand, are one test.
   "simulator/simulator.test.js": 600_000,
 };
 

@@ -62,11 +62,12 @@ async function route(parts: ApiParts, call: ServerCall, gone: AbortSignal): Prom
     case "events":
       return await report(parts, call);
     case "results":
-      return call.method === "PUT" ? await save(parts, url, call.body ?? "") : await load(parts, url);
+      return call.method === "PUT" ? await save(parts, url, textOf(call)) : await load(parts, url);
     case "execute":
       return await execute(parts, call);
     case "executions":
       if (rest[1] === "cancel") return await cancel(parts, rest[0] ?? "");
+      if (rest[1] === "pause" || rest[1] === "resume") return await steer(parts, rest[1], rest[0] ?? "");
       return await awaitEnd(parts, rest[0] ?? "", url, gone);
     case "worker":
       return await pool(parts, rest[1] ?? "", bodyOf(call));
@@ -75,8 +76,12 @@ async function route(parts: ApiParts, call: ServerCall, gone: AbortSignal): Prom
   }
 }
 
-function bodyOf({ body = "" }: ServerCall): JsonObject {
-  return JSON.parse(body) as JsonObject;
+function bodyOf(call: ServerCall): JsonObject {
+  return JSON.parse(textOf(call)) as JsonObject;
+}
+
+function textOf({ body = "" }: ServerCall): string {
+  return typeof body === "string" ? body : Buffer.from(body).toString();
 }
 
 async function claim({ orchestrator }: ApiParts, body: JsonObject, gone: AbortSignal): Promise<unknown> {
@@ -90,7 +95,7 @@ async function report({ orchestrator, process, acknowledged }: ApiParts, call: S
   const outcome = await orchestrator.report({
     caller: worker,
     idempotencyKey: call.idempotencyKey ?? null,
-    bodySha256: sha256(call.body ?? ""),
+    bodySha256: sha256(textOf(call)),
     events,
     ...(wanted !== undefined && { claim: wanted }),
     isRedelivered: (call.unanswered ?? 0) > 0,
@@ -131,7 +136,7 @@ async function execute({ orchestrator, tables, query }: ApiParts, call: ServerCa
   const started = await orchestrator.start({
     entry: { catalogId, path, version: 1 },
     input: (body["workload"] ?? {}) as JsonObject,
-    idempotency: { caller: "operator", key: call.idempotencyKey ?? "", bodySha256: sha256(call.body ?? "") },
+    idempotency: { caller: "operator", key: call.idempotencyKey ?? "", bodySha256: sha256(textOf(call)) },
     ...(parentRow !== undefined && {
       parent: { execution_id: String(parent), step: String(body["parent_step"]) },
       rootExecutionId: parentRow.rootExecutionId,
@@ -144,6 +149,12 @@ async function cancel({ orchestrator, process }: ApiParts, executionId: string):
   const reason = "somebody asked for it";
   await orchestrator.inject(executionId, { type: "execution.cancelled", at: process.clock.now(), reason });
   return { execution_id: executionId, status: "CANCELLED", children_cancelled: 0 };
+}
+
+async function steer({ orchestrator, process }: ApiParts, what: string, executionId: string): Promise<unknown> {
+  const type = what === "pause" ? "execution.paused" : "execution.resumed";
+  await orchestrator.inject(executionId, { type, at: process.clock.now() });
+  return { execution_id: executionId, status: what === "pause" ? "PAUSED" : "RUNNING", children: 0 };
 }
 
 /** As `services/executions/await-result` waits, on the virtual clock. */

@@ -5,7 +5,7 @@ import type { Simulated } from "./playbooks.ts";
 import { startProcess, type World } from "./process.ts";
 import type { Tables } from "./tables.ts";
 
-/** An operator who starts executions, and now and then cancels one or gives it too little time. */
+/** An operator who starts executions, and now and then pauses one, cancels it, or gives it too little time. */
 export interface Operator {
   /** Executions by the idempotency key of their start. */
   readonly started: ReadonlyMap<string, string>;
@@ -36,6 +36,22 @@ export function createOperator(parts: OperatorParts): Operator {
   const limits = { timeoutMs: 0, signal: new AbortController().signal };
   const cancel = (executionId: string) =>
     callUntilAnswered(retry, EXECUTION_ROUTES.cancel, { params: { execution_id: executionId }, body: {}, ...limits });
+  const steer = (what: "pause" | "resume", executionId: string) =>
+    callUntilAnswered(retry, EXECUTION_ROUTES[what], { params: { execution_id: executionId }, body: {}, ...limits });
+  /** It must end as it would have: a pause changes nothing but the time. */
+  const pauseForAWhile = (executionId: string) => {
+    clock.after(random.between(0, 10_000), () =>
+      work(async () => {
+        await steer("pause", executionId);
+        await clock.sleep(random.between(0, 20_000));
+        // An answer that was lost is asked for again, and the network may keep the first request until after the resumption.
+        do {
+          await steer("resume", executionId);
+          await clock.sleep(60_000);
+        } while (tables.store.executions.get(executionId)?.status === "PAUSED");
+      }),
+    );
+  };
   const disturb = (executionId: string) => {
     interfered.add(executionId);
     clock.after(random.between(0, 20_000), () => {
@@ -50,6 +66,7 @@ export function createOperator(parts: OperatorParts): Operator {
     const { execution_id: executionId } = await callUntilAnswered(retry, EXECUTE_ROUTES.execute, input);
     started.set(key, executionId);
     if (parts.interferes && random.chance(0.1)) disturb(executionId);
+    if (parts.interferes && random.chance(0.15)) pauseForAWhile(executionId);
   };
   const work = (what: () => Promise<unknown>) => {
     open += 1;

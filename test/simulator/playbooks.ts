@@ -199,6 +199,20 @@ workflow:
     next: end
   - { step: end, tool: { kind: noop, tells: 5, result: { last: "{{ each.results[3].v }}" } } }
 `,
+  "parallel loop with shared commands": `
+workflow:
+  - step: each
+    loop: { in: 19, iterator: n, spec: { mode: parallel, max_in_flight: 16 } }
+    tool:
+      kind: noop
+      flaky: "{{ 1 if n % 5 == 0 else 0 }}"
+      result: { n: "{{ n }}", seen: "{{ count | default(0) }}" }
+      set: { ctx.count: 1 }
+      spec: { policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 2, delay: 0.2 } }] } }
+    set: { ctx.all: "{{ output.data | map(attribute='n') | list }}" }
+    next: end
+  - { step: end, tool: { kind: noop, result: { all: "{{ all }}", last: "{{ each.results[18].n }}" } } }
+`,
 };
 
 /** What the simulated playbook with a sub-playbook calls. */

@@ -13,6 +13,7 @@ import {
   type ExecutionView,
 } from "../../src/services/executions/execution-reader.ts";
 import { createOrchestrator } from "../../src/services/orchestration/create-orchestrator.ts";
+import type { IterationPace } from "../../src/services/orchestration/memory/iteration-pace.ts";
 import type {
   Orchestrator,
   OrchestratorObserver,
@@ -145,6 +146,18 @@ function pureSteps({ clock }: Process, { random }: World): PureSteps {
   };
 }
 
+/** Iterations share commands, now two and now none: times are virtual, so that a server learns nothing from them. */
+function sharing(): IterationPace {
+  let asked = 0;
+  return {
+    note: () => undefined,
+    atOnce() {
+      asked += 1;
+      return asked % 4 === 0 ? 1 : 2;
+    },
+  };
+}
+
 interface Life {
   process: Process;
   orchestrator: Orchestrator;
@@ -169,6 +182,7 @@ function live(parts: ServerParts, process: Process): Life {
     ...(parts.runsSteps && { pureSteps: pureSteps(process, parts) }),
     defer: (call) => setImmediate(() => void process.gate().then(call)),
     env: {},
+    pace: sharing(),
     limits: {
       ...LIMITS,
       lostClaims: parts.lostClaims,

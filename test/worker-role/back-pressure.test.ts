@@ -46,6 +46,7 @@ test("a reporter that is more than eight MiB ahead of the server has to wait", a
     clock: systemClock,
     random: Math.random,
     slots: createSlots(1),
+    freedBy: (_, { isEnd }) => (isEnd ? 1 : 0),
     newKey: () => "key",
     acknowledged: () => undefined,
     start: () => undefined,

@@ -36,6 +36,7 @@ function setup(isPoison: (events: string) => boolean) {
     clock,
     random: () => 0,
     slots: createSlots(10),
+    freedBy: (_, { isEnd }) => (isEnd ? 1 : 0),
     newKey: () => String(tried.length),
     acknowledged: () => {
       ended += 1;

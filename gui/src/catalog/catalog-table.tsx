@@ -2,6 +2,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useCallback } from "react";
 import type { CatalogItem } from "../api/types.ts";
 import { Ago } from "../parts/now.tsx";
+import { Status } from "../parts/status.tsx";
 import { useRowKeys } from "../parts/use-row-keys.ts";
 import { kindText } from "./kinds.ts";
 
@@ -35,6 +36,12 @@ export function CatalogTable({ rows }: { rows: readonly CatalogItem[] }): ReactN
                 <Link to="/entry/$" params={{ _splat: row.path }}>
                   {row.path}
                 </Link>
+                {row.paused !== undefined && (
+                  <>
+                    {" "}
+                    <Status of="PAUSED" />
+                  </>
+                )}
               </td>
               <td>{kindText(row.kind)}</td>
               <td className="number">{row.version}</td>

@@ -1,14 +1,16 @@
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useRef, useState } from "react";
+import type { ReactNode } from "react";
 import { api } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import type { Execution } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
+import { ReasonButton } from "../parts/reason-button.tsx";
 import { isFinal } from "../parts/status.tsx";
 import { shellCommands } from "./commands.ts";
+import { Pause } from "./summary/pause.tsx";
 
 /** What can be done with an execution. */
 export function Actions({ execution }: { execution: Execution }): ReactNode {
@@ -50,6 +52,9 @@ export function Actions({ execution }: { execution: Execution }): ReactNode {
       >
         With other inputs …
       </Link>
+      {!isFinal(execution.status) && execution.status !== "PAUSED" && (
+        <Pause executionId={execution.execution_id} path={execution.path} />
+      )}
       {!isFinal(execution.status) && <Cancel executionId={execution.execution_id} path={execution.path} />}
       <details className="menu">
         <summary className="button">Copy as</summary>
@@ -67,59 +72,24 @@ export function Actions({ execution }: { execution: Execution }): ReactNode {
 
 function Cancel({ executionId, path }: { executionId: string; path: string }): ReactNode {
   const may = useAllowed("execute", { path, to: "cancel" });
-  const dialog = useRef<HTMLDialogElement>(null);
-  const [reason, setReason] = useState("");
-  const cancel = useMutation({
-    mutationFn: () =>
-      api("POST /api/executions/:execution_id/cancel", {
-        params: { execution_id: executionId },
-        body: reason === "" ? {} : { reason },
-      }),
-    onSuccess: () => {
-      dialog.current?.close();
-      void queries.invalidateQueries({ queryKey: ["execution", executionId] });
-    },
-  });
   return (
-    <>
-      <AllowedButton may={may} className="risky" onClick={() => dialog.current?.showModal()}>
-        Cancel …
-      </AllowedButton>
-      <dialog ref={dialog} aria-labelledby="cancel-one">
-        <form
-          className="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            cancel.mutate();
-          }}
-        >
-          <h1 id="cancel-one">Cancel this execution?</h1>
-          <p>What runs is told to stop, and what it has called is cancelled too. This cannot be taken back.</p>
-          <label>
-            Reason
-            <input
-              className="grow"
-              value={reason}
-              maxLength={500}
-              placeholder="Stands in the log"
-              onChange={(event) => setReason(event.target.value)}
-            />
-          </label>
-          {cancel.isError && (
-            <p role="alert" className="tone-bad wrap">
-              {cancel.error.message}
-            </p>
-          )}
-          <div className="row">
-            <button type="submit" className="risky" disabled={cancel.isPending}>
-              {cancel.isPending ? "Cancelling …" : "Cancel it"}
-            </button>
-            <button type="button" onClick={() => dialog.current?.close()}>
-              Close
-            </button>
-          </div>
-        </form>
-      </dialog>
-    </>
+    <ReasonButton
+      may={may}
+      isRisky
+      button="Cancel …"
+      title="Cancel this execution?"
+      explanation="What runs is told to stop, and what it has called is cancelled too. This cannot be taken back."
+      label="Reason"
+      placeholder="Stands in the log"
+      submit="Cancel it"
+      submitting="Cancelling …"
+      act={(reason) =>
+        api("POST /api/executions/:execution_id/cancel", {
+          params: { execution_id: executionId },
+          body: reason === "" ? {} : { reason },
+        })
+      }
+      onDone={() => void queries.invalidateQueries({ queryKey: ["execution", executionId] })}
+    />
   );
 }

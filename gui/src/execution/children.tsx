@@ -11,7 +11,7 @@ import { Status } from "../parts/status.tsx";
 const route = getRouteApi("/executions/$executionId");
 const ROW_PX = 32;
 /** States among which one chooses. */
-const STATES = ["RUNNING", "FAILED", "COMPLETED", "CANCELLED"] as const;
+const STATES = ["RUNNING", "PAUSED", "FAILED", "COMPLETED", "CANCELLED"] as const;
 
 /** The executions that this one called, newest first, live while it runs. */
 export function Children({ execution }: { execution: Execution }): ReactNode {

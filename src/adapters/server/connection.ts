@@ -83,7 +83,7 @@ export function connectServer(address: ServerAddress): ServerConnection {
           signal,
         });
         const text = await answer.body.text();
-        const retryAfterMs = seconds(answer.headers["retry-after"]);
+        const retryAfterMs = secondsOf(answer.headers["retry-after"]);
         return {
           status: answer.statusCode,
           body: parseReply(text),
@@ -172,6 +172,6 @@ export function isUnavailable({ status, body }: ServerReply): boolean {
 }
 
 /** `Retry-After` in its form of seconds; the other one, a date, is used by no server of ours. */
-function seconds(header: string | string[] | undefined): number | undefined {
+export function secondsOf(header: unknown): number | undefined {
   return typeof header === "string" && /^\d{1,5}$/.test(header) ? Number(header) * 1_000 : undefined;
 }

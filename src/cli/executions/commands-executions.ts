@@ -130,6 +130,53 @@ Examples
   load: async () => (await import("./executions.ts")).cancelOne,
 };
 
+const DRY_RUN: CliOption = { name: "dry-run", summary: "Only say what it would do" };
+
+const PAUSE: CliCommand = {
+  name: "pause",
+  summary: "Pause an execution, and the sub-playbooks that it called",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "reason", value: "TEXT", summary: "Why; it is kept with the execution" },
+    { name: "no-cascade", summary: "Leave its sub-playbooks running" },
+    DRY_RUN,
+    ...SERVER_OPTIONS,
+  ],
+  details: `Nothing further is issued or claimed in it. What workers have of it goes on, retries included, and is recorded; what follows
+from it waits for 'flow resume'. Time limits run on, and take effect when it is resumed. Pausing a paused execution changes nothing.
+
+Exit codes
+  0 it is paused   1 it has ended, or the server cannot be reached   2 no such execution
+
+Examples
+  flow pause 7211 --reason "quota is used up until noon"
+  flow pause --last --dry-run`,
+  load: async () => (await import("./pause.ts")).pauseOne,
+};
+
+const RESUME: CliCommand = {
+  name: "resume",
+  summary: "Resume a paused execution, and the sub-playbooks that it called",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "reason", value: "TEXT", summary: "Why; it is kept with the execution" },
+    { name: "no-cascade", summary: "Leave its sub-playbooks paused" },
+    DRY_RUN,
+    ...SERVER_OPTIONS,
+  ],
+  details: `It goes on with everything that came due meanwhile. Resuming an execution that runs changes nothing.
+
+Exit codes
+  0 it runs   1 it has ended, or the server cannot be reached   2 no such execution
+
+Examples
+  flow resume 7211
+  flow resume 7211 --dry-run --json`,
+  load: async () => (await import("./pause.ts")).resumeOne,
+};
+
 const WORKERS: CliCommand = {
   name: "workers",
   summary: "List the workers of a server",
@@ -173,4 +220,14 @@ Examples
 };
 
 /** The commands that show what a server executes. */
-export const EXECUTION_COMMANDS: readonly CliEntry[] = [EXECUTIONS, STATUS, EVENTS, LOGS, CANCEL, WORKERS, RESULT];
+export const EXECUTION_COMMANDS: readonly CliEntry[] = [
+  EXECUTIONS,
+  STATUS,
+  EVENTS,
+  LOGS,
+  PAUSE,
+  RESUME,
+  CANCEL,
+  WORKERS,
+  RESULT,
+];

@@ -130,7 +130,7 @@ async function followLog(source: Source, reading: Reading & { onNotice?: (text: 
     running.add(following);
   };
   const look = async () => {
-    const query = { parent_execution_id: source.id, status: "RUNNING", limit: CHILDREN_PAGE };
+    const query = { parent_execution_id: source.id, status: "RUNNING,PAUSED", limit: CHILDREN_PAGE };
     const { executions } = await callServer(target, EXECUTION_ROUTES.list, { query, signal });
     for (const child of executions.reverse()) {
       if (running.size < FOLLOWED_MAX && !known.has(child.execution_id)) follow(childOf(source, child));

@@ -118,13 +118,28 @@ function headLines(execution: ExecutionAnswer, style: Style): string[] {
     `${style.strong(cleanText(path))} version ${version}  ${paintStatus(status, style)}${time}${share}`,
     style.dim(`execution ${execution_id}, started ${started_at}${caller}`),
   ];
+  if (execution.paused !== undefined) lines.push(...pauseLines(execution, execution.paused, style));
   if (status === "CANCELLED" && execution.error !== null) lines.push(cleanText(execution.error.message));
   return lines;
 }
 
+/** Since when it is paused, by whom and why, and how it goes on. */
+function pauseLines(
+  { execution_id }: ExecutionAnswer,
+  { since, by, reason }: NonNullable<ExecutionAnswer["paused"]>,
+  style: Style,
+): string[] {
+  const who = by === null ? "" : ` by ${cleanText(by)}`;
+  const why = reason === null ? "" : `: ${cleanText(reason)}`;
+  return [
+    `paused ${formatDuration(Date.now() - Date.parse(since))} ago${who}${why}`,
+    `  ${style.dim("next")}  flow resume ${execution_id}`,
+  ];
+}
+
 /** The open commands, and what they wait for. */
 function openLines(
-  { commands = [], next_retry: retry }: ExecutionAnswer,
+  { commands = [], next_retry: retry, paused }: ExecutionAnswer,
   { now, workers, style }: StatusContext,
 ): string[] {
   const reasons = new Set<string>();
@@ -133,9 +148,11 @@ function openLines(
     const which = iterations === undefined ? "" : `[${rangeText(iterations)}]`;
     const since = claimed_at === null ? "" : ` for ${formatDuration(now - Date.parse(claimed_at))}`;
     const again = attempt > 1 ? `, attempt ${attempt}: a worker was lost` : "";
-    const reason = worker === null && workers !== undefined ? waitReason(command, workers) : undefined;
+    const isJudged = worker === null && workers !== undefined && paused === undefined;
+    const reason = isJudged ? waitReason(command, workers) : undefined;
     if (reason?.isStuck) reasons.add(reason.text);
-    const waits = `waits${reason === undefined ? " for a worker" : `: ${cleanText(reason.text)}`}`;
+    const waitsFor = paused !== undefined ? " for the resumption" : " for a worker";
+    const waits = `waits${reason === undefined ? waitsFor : `: ${cleanText(reason.text)}`}`;
     const where = worker === null ? waits : `with ${cleanText(worker)}${since}${again}`;
     return `  ${cleanText(step)}${which}  ${where}  ${style.dim(`command ${command_id}`)}`;
   });

@@ -88,7 +88,7 @@ const catalogCommand = commandsOf(
 
 const CATALOG: CliCommandSet = {
   name: "catalog",
-  summary: "Show what is registered on a server",
+  summary: "Show what is registered on a server, and pause it",
   default: "list",
   commands: [
     {
@@ -115,12 +115,25 @@ const CATALOG: CliCommandSet = {
       [{ name: "version", value: "NUMBER", summary: "Version to get; default the newest" }],
     ),
     catalogCommand("versions", "List the versions of a path", [CATALOG_PATH]),
+    catalogCommand(
+      "pause",
+      "Start nothing of a path before it is resumed; what runs goes on",
+      [CATALOG_PATH],
+      [{ name: "reason", value: "TEXT", summary: "Why; every start that is refused says it" }],
+    ),
+    catalogCommand(
+      "resume",
+      "Start executions of a paused path again",
+      [CATALOG_PATH],
+      [{ name: "reason", value: "TEXT", summary: "Why, for the audit log" }],
+    ),
   ],
   details: `Examples
   flow catalog
   flow catalog list --prefix etl/ --type agent
   flow catalog get etl/load --version 3 > load.yaml
-  flow catalog versions etl/load --json`,
+  flow catalog versions etl/load --json
+  flow catalog pause etl/load --reason "the warehouse is down"`,
 };
 
 const CONTEXT_NAME: CliArgument = { name: "name", summary: "Name of the context" };

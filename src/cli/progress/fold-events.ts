@@ -32,6 +32,8 @@ const FOLDED = {
   "playbook.completed": true,
   "playbook.failed": true,
   "execution.cancelled": true,
+  "execution.paused": true,
+  "execution.resumed": true,
 } as const satisfies Record<EventType, true>;
 
 /** An execution whose events come from elsewhere. */

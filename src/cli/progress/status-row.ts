@@ -13,7 +13,7 @@ export function rowOfExecution(answer: ExecutionAnswer): ExecutionRow {
   state.executionId = answer.execution_id;
   state.catalogId = answer.catalog_id;
   state.path = answer.path;
-  state.status = answer.status === "PAUSED" ? "RUNNING" : answer.status;
+  state.status = answer.status;
   state.startedAt = Date.parse(answer.started_at);
   state.endedAt = answer.ended_at === null ? null : Date.parse(answer.ended_at);
   state.error = answer.error === null ? null : taskError(answer.error);

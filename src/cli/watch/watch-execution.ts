@@ -121,7 +121,7 @@ function createChildren(target: ServerTarget, observe: WatchOptions["observe"], 
   const catchUp = (id: string) => Promise.race([watch(id), pause(CHILD_MS, signal)]);
 
   const look = async (parentId: string) => {
-    const query = { parent_execution_id: parentId, status: "RUNNING", limit: CHILDREN_MAX };
+    const query = { parent_execution_id: parentId, status: "RUNNING,PAUSED", limit: CHILDREN_MAX };
     const { executions } = await callServer(target, EXECUTION_ROUTES.list, { query, signal });
     for (const { execution_id } of executions) if (running.size < CHILDREN_MAX) void watch(execution_id);
   };

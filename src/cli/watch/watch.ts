@@ -159,7 +159,7 @@ async function stillRunning(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (document !== undefined && !callsPlaybooks(document)) return undefined;
-  const query = { parent_execution_id: executionId, status: "RUNNING", limit: 100 };
+  const query = { parent_execution_id: executionId, status: "RUNNING,PAUSED", limit: 100 };
   const { executions } = await callServer(target, EXECUTION_ROUTES.list, { query, signal }).catch(() => ({
     executions: [],
   }));

@@ -79,7 +79,7 @@ export function decideNext(progress: Advance, state: ExecutionState, program: Pr
   commands.push(...decision.commands);
   for (const write of decision.writes) writes.push({ ...write, value: sealedWrite(write, env) });
   if (events.length > CASCADE_MAX) throw new Error(`One event led to more than ${CASCADE_MAX} others`);
-  progress.undecided += 1;
+  if (decision.isPart !== true) progress.undecided += 1;
   return true;
 }
 

@@ -17,6 +17,8 @@ export interface Decision {
   commands: Command[];
   /** Payloads to store before the events are committed. */
   writes: StoreWrite[];
+  /** More follows from the same event: fold this, and decide it again. */
+  isPart?: true;
 }
 
 /**
@@ -27,6 +29,7 @@ export interface Decision {
  * Throws `ReferenceNeeded` if a template reads a payload that is not loaded: load it and decide again.
  */
 export function decide(state: ExecutionState, event: FlowEvent, program: Program, env: EngineEnv): Decision {
+  if (state.status === "PAUSED" && event.type !== "workflow.failed") return NOTHING;
   switch (event.type) {
     case "playbook.initialized":
       return eventsOnly([{ type: "workflow.initialized", at: env.now, step: program.playbook.entryStep }]);
@@ -57,6 +60,9 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
       ]);
     case "execution.cancelled":
       return eventsOnly(stopEverything(state, cancelledError(event.reason), env));
+    case "execution.resumed":
+      return catchUp(state, program, env);
+    case "execution.paused":
     case "command.claimed":
     case "command.started":
     case "command.cancelled":
@@ -102,6 +108,18 @@ function afterCommand(state: ExecutionState, name: string, program: Program, env
   const { stepRunId, input } = run;
   const end = { step, stepRunId, input, result: known.result, startedAt: known.startedAt ?? env.now };
   return eventsOnly(endStep(state, program, { ...end, error: withStep(run.ended.error, name) }, env));
+}
+
+/**
+ * What was left undecided during a pause, one step after the other: the state says which steps have ended and which loops have room.
+ * Steps that wait for them are started by their ends, as ever.
+ */
+function catchUp(state: ExecutionState, program: Program, env: EngineEnv): Decision {
+  for (const name of state.active) {
+    const decision = afterCommand(state, name, program, env);
+    if (decision.events.length > 0) return { ...decision, isPart: true };
+  }
+  return NOTHING;
 }
 
 function withStep(error: TaskError | null, step: string): TaskError | null {

@@ -53,6 +53,7 @@ export function iterationsCommand(
       max_in_flight: loop.maxInFlight,
       // Within one command only the plain rule can be applied: tolerances are judged by the engine.
       stop_on_error: settings !== undefined && onErrorOf(settings) === "stop",
+      ...(items.length > 1 && settings?.exec !== "local" && { at_once: true as const }),
       ...(endsAt !== undefined && { frame_ends_at: endsAt }),
     },
   };

@@ -27,7 +27,35 @@ export interface Issuable {
   endsAt?: number;
 }
 
-/** Commands for as many iterations as may run now: one for each iteration, or one for all if the loop is `exec: local`. */
+/** Commands of which a loop has at least so many: a command of several iterations is for one worker, and they are to spread. */
+const COMMANDS_MIN = 8;
+
+/** Iterations of one command. */
+interface CommandSize {
+  /** At most. */
+  most: number;
+  /** At least, if so many are left: while others run, a place that is free waits until a whole command fits. */
+  least: number;
+}
+
+function commandSize(
+  step: ProgramStep,
+  loop: LoopState,
+  { left, open, openMax }: Issuable,
+  env: EngineEnv,
+): CommandSize {
+  const settings = step.loop?.loop;
+  if (settings?.exec === "local") return { most: open === 0 ? COMMAND_ITERATIONS_MAX : 0, least: 1 };
+  const mayShare = settings?.exec === "auto" && settings.mode === "parallel";
+  const atOnce = mayShare ? (env.iterationsAtOnce?.(step.step) ?? 1) : 1;
+  const most = Math.max(1, Math.min(atOnce, Math.floor(Math.min(openMax, loop.total ?? 0) / COMMANDS_MIN)));
+  return { most, least: loop.commands === 0 ? 1 : Math.min(most, left) };
+}
+
+/**
+ * Commands for as many iterations as may run now: one for all if the loop is `exec: local`, else one for each, or for a few short
+ * ones.
+ */
 export function issueIterations(
   state: ExecutionState,
   step: ProgramStep,
@@ -38,10 +66,12 @@ export function issueIterations(
 ): { events: FlowEvent[]; commands: Command[] } {
   const events: FlowEvent[] = [];
   const commands: Command[] = [];
-  const inOne = step.loop?.loop.exec === "local";
+  const isLocal = step.loop?.loop.exec === "local";
+  const { most, least } = commandSize(step, loop, what, env);
   let { next, open, left } = what;
-  while (left > 0 && (inOne ? open === 0 : open < what.openMax)) {
-    const size = inOne ? Math.min(left, COMMAND_ITERATIONS_MAX) : 1;
+  for (;;) {
+    const size = Math.min(left, most, isLocal ? left : what.openMax - open);
+    if (size < 1 || size < Math.min(least, left) || (isLocal && open > 0)) break;
     const id = env.newId();
     const range = { from: next, to: next + size };
     const items = what.items(range.from, range.to);

@@ -7,7 +7,8 @@ import { type ExecutionState, isTerminal, type OpenCommand, openCommand } from "
  *
  * - `accepted`;
  * - `late`: the execution has ended;
- * - `unknown`: no such command is open. It never existed, it has ended, or this is a duplicate;
+ * - `unknown`: no such command is open. It never existed, it has ended, or this is a duplicate. Or a pause of an execution that is
+ *   paused already, or a resumption of one that is not;
  * - `stale`: a newer claim took the command; this worker lost it;
  * - `early`: it refers to results that have not arrived. The sender sends again, in order.
  *
@@ -18,6 +19,7 @@ export type Acceptance = "accepted" | "late" | "unknown" | "stale" | "early";
 /** Judges an event that a worker or a caller sent. Events that the engine itself decided need no judgement. */
 export function accept(state: ExecutionState, event: FlowEvent): Acceptance {
   if (isTerminal(state.status)) return "late";
+  if (event.type === "execution.paused" || event.type === "execution.resumed") return acceptSteering(state, event);
   if (!("command_id" in event) || event.type === "command.issued" || event.type === "command.cancelled")
     return "accepted";
   const command = openCommand(state, event.command_id);
@@ -25,6 +27,12 @@ export function accept(state: ExecutionState, event: FlowEvent): Acceptance {
   if (event.type === "command.claimed") return event.attempt > command.attempt ? "accepted" : "stale";
   if (event.attempt !== command.attempt) return "stale";
   return acceptReport(command, event);
+}
+
+/** `unknown`: it is so already. */
+function acceptSteering({ status }: ExecutionState, { type }: FlowEvent): Acceptance {
+  const isPause = type === "execution.paused";
+  return isPause === (status === "PAUSED") ? "unknown" : "accepted";
 }
 
 function acceptReport(command: OpenCommand, event: FlowEvent): Acceptance {

@@ -63,7 +63,26 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
       return close(state, "FAILED", event.at, event.error);
     case "execution.cancelled":
       return close(state, "CANCELLED", event.at, cancelledError(event.reason));
+    case "execution.paused":
+      return paused(state, event);
+    case "execution.resumed":
+      return resumed(state);
   }
+}
+
+function paused(state: ExecutionState, event: EventOf<"execution.paused">): ExecutionState {
+  if (state.status !== "RUNNING") return state;
+  const { type: _, ...pause } = event;
+  state.status = "PAUSED";
+  state.paused = pause;
+  return state;
+}
+
+function resumed(state: ExecutionState): ExecutionState {
+  if (state.status !== "PAUSED") return state;
+  state.status = "RUNNING";
+  delete state.paused;
+  return state;
 }
 
 function initialized(state: ExecutionState, event: EventOf<"playbook.initialized">): ExecutionState {
@@ -307,6 +326,7 @@ function close(
   state.status = status;
   state.endedAt = at;
   state.error = error;
+  delete state.paused;
   for (const name of state.waiting) stepState(state, name).token = null;
   state.waiting = [];
   return state;

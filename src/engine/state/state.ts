@@ -1,4 +1,4 @@
-import type { ParentRef, TaskResult } from "../../schema/words/event.ts";
+import type { ParentRef, Steered, TaskResult } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { Accumulate } from "../../schema/words/manifest.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
@@ -11,8 +11,8 @@ import type { TraceRef } from "../../schema/words/trace.ts";
  * number of steps before it.
  */
 
-/** `PENDING → RUNNING → COMPLETED | FAILED | CANCELLED`. */
-export type ExecutionStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
+/** `PENDING → RUNNING ⇄ PAUSED → COMPLETED | FAILED | CANCELLED`. */
+export type ExecutionStatus = "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
 /**
  * `PENDING → RUNNING → COMPLETED | FAILED`, or SKIPPED; a loop-back arc starts it again. When the execution is cancelled, a
  * step that runs is FAILED with an error of kind `cancelled`, and one whose work has not begun is SKIPPED.
@@ -27,6 +27,8 @@ export interface ExecutionState {
   status: ExecutionStatus;
   startedAt: number;
   endedAt: number | null;
+  /** Since when it is PAUSED, by whom and why; absent unless it is. */
+  paused?: { at: number; cascade?: true } & Steered;
   parent: ParentRef | null;
   /** The last step to run (`--target`). */
   target: string | null;

@@ -27,9 +27,13 @@ export function readLoop(reading: Reading, place: Place | undefined): Loop | und
     iterator: textOf(firstField(place, "iterator", "element")) ?? "item",
     mode: cursor === undefined ? mode : "cursor",
     ...(maxInFlight === undefined ? {} : { maxInFlight: maxInFlight.value }),
-    exec: field(field(spec, "policy"), "exec")?.value === "local" ? "local" : "distributed",
+    exec: readExec(field(field(spec, "policy"), "exec")?.value),
     ...(onError === undefined ? {} : { onError }),
   };
+}
+
+function readExec(value: unknown): Loop["exec"] {
+  return value === "local" || value === "distributed" ? value : "auto";
 }
 
 /** `in`, or `collection` of earlier versions. */

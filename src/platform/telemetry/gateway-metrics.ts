@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Registry } from "prom-client";
-import { type RequestMetrics, requestSeries } from "./request-metrics.ts";
+import { PROCESS_METRICS, type RequestMetrics, requestSeries } from "./request-metrics.ts";
 
 /** The numbers of a gateway, in Prometheus' text format. */
 export interface GatewayMetrics extends RequestMetrics {
@@ -15,7 +15,7 @@ export interface GatewayMetrics extends RequestMetrics {
 export function createGatewayMetrics(): GatewayMetrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ ...PROCESS_METRICS, register: registry });
   const help = "Time from a request's arrival at the gateway to its answer's head";
   const requests = requestSeries(registers, "flow_gateway_request_duration_seconds", help);
   const logins = new Counter({

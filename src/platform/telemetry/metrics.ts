@@ -1,9 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, Summary } from "prom-client";
-import { REQUEST_SECONDS, type RequestMetrics, requestSeries } from "./request-metrics.ts";
+import { CLOSE_REASONS, type CloseReason } from "../../schema/routes/messages.ts";
+import { PROCESS_METRICS, REQUEST_SECONDS, type RequestMetrics, requestSeries } from "./request-metrics.ts";
 import { type ResultMetrics, resultSeries } from "./result-metrics.ts";
 
 /** The numbers of one process, in Prometheus' text format. */
-export interface Metrics extends ResultMetrics, RequestMetrics {
+export interface Metrics extends ResultMetrics, RequestMetrics, WorkerConnectionMetrics {
   /** A version was added to the catalog, or (`unchanged`) was there already. */
   catalogRegistered(kind: string, outcome: "created" | "unchanged"): void;
   /** A batch of events is in the log, or was not taken in time. */
@@ -25,6 +26,13 @@ export interface Metrics extends ResultMetrics, RequestMetrics {
   expose(): Promise<{ contentType: string; text: string }>;
 }
 
+/** Numbers of worker connections. `open`: how many there are from then on. */
+export interface WorkerConnectionMetrics {
+  workerConnectionOpened(open: number): void;
+  /** `left`: by the worker, or by the network. */
+  workerConnectionClosed(reason: CloseReason | "left", open: number): void;
+}
+
 /** Why the reaper published a command again. */
 export type ReaperReason = "pending" | "worker" | "timeout";
 const REAPER_REASONS: readonly ReaperReason[] = ["pending", "worker", "timeout"];
@@ -33,7 +41,7 @@ const REAPER_REASONS: readonly ReaperReason[] = ["pending", "worker", "timeout"]
 export function createMetrics(sources: { queueDepth?: () => number; executionsInMemory?: () => number } = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ ...PROCESS_METRICS, register: registry });
   const batches = batchSeries(registers, sources.queueDepth ?? (() => 0));
   const work = workSeries(registers);
   new Gauge({
@@ -120,6 +128,7 @@ function workSeries(registers: Registry[]) {
   return {
     ...reaperSeries(registers),
     ...resultSeries(registers),
+    ...connectionSeries(registers),
     commandClaimed: (seconds: number) => {
       age.observe(seconds);
       claimed.inc();
@@ -130,6 +139,24 @@ function workSeries(registers: Registry[]) {
       database.observe(seconds);
       moves.inc(executions);
       events.inc(written);
+    },
+  };
+}
+
+function connectionSeries(registers: Registry[]): WorkerConnectionMetrics {
+  const open = new Gauge({ name: "flow_worker_connections", help: "Worker connections that are open", registers });
+  const closed = new Counter({
+    name: "flow_worker_connections_closed_total",
+    help: "Worker connections that ended, and why",
+    labelNames: ["reason"] as const,
+    registers,
+  });
+  for (const reason of ["left", ...Object.keys(CLOSE_REASONS)]) closed.inc({ reason }, 0);
+  return {
+    workerConnectionOpened: (count) => open.set(count),
+    workerConnectionClosed(reason, count) {
+      open.set(count);
+      closed.inc({ reason });
     },
   };
 }

@@ -12,6 +12,9 @@ export type CatalogEntry = typeof catalog.$inferSelect;
 /** One version of one path, without its text and payload. */
 export type CatalogSummary = Omit<CatalogEntry, "content" | "payload">;
 
+/** Since when nothing of a path is started, by whom and why; all null while it is started. */
+export type CatalogPause = Pick<typeof resource.$inferSelect, "pausedAt" | "pausedBy" | "pauseReason">;
+
 /** A version to register. The id comes from `reserveIds`. */
 export interface NewCatalogEntry extends Omit<CatalogEntry, "version" | "createdAt" | "payload"> {
   /** The document as JSON. */
@@ -61,9 +64,12 @@ export async function insertCatalogEntry(at: Database | Transaction, entry: NewC
 }
 
 /** The current version of a path, or undefined for a path that was never registered. */
-export async function findNewest({ db }: Database | Transaction, path: string): Promise<CatalogEntry | undefined> {
+export async function findNewest(
+  { db }: Database | Transaction,
+  path: string,
+): Promise<(CatalogEntry & CatalogPause) | undefined> {
   const rows = await db
-    .select(ENTRY)
+    .select({ ...ENTRY, ...PAUSE })
     .from(resource)
     .innerJoin(catalog, eq(catalog.catalogId, resource.catalogId))
     .where(eq(resource.path, path));
@@ -81,6 +87,30 @@ export async function findVersion(
     .from(catalog)
     .where(and(eq(catalog.path, path), eq(catalog.version, version)));
   return rows[0];
+}
+
+/**
+ * Pauses a path, or resumes it (`undefined`). Returns what it is now, and whether this has changed it: a path that is paused already keeps
+ * its reason. Undefined for a path that was never registered. Locks the head's row, as a registration does.
+ */
+export async function writePause(
+  { sql }: Database,
+  path: string,
+  pause: { by: string; reason: string | undefined } | undefined,
+): Promise<(CatalogPause & { isChanged: boolean }) | undefined> {
+  const { by = null, reason = null } = pause ?? {};
+  const [row] = await sql<(CatalogPause & { isChanged: boolean })[]>`
+    with before as (
+      select path, paused_at from flow.resource where path = ${path} for update
+    )
+    update flow.resource as r set
+      paused_at = case when ${by}::text is null then null else coalesce(r.paused_at, now()) end,
+      paused_by = case when r.paused_at is null then ${by} when ${by}::text is null then null else r.paused_by end,
+      pause_reason = case when r.paused_at is null then ${reason} when ${by}::text is null then null else r.pause_reason end
+    from before where r.path = before.path
+    returning r.paused_at as "pausedAt", r.paused_by as "pausedBy", r.pause_reason as "pauseReason",
+      (before.paused_at is null) <> (r.paused_at is null) as "isChanged"`;
+  return row;
 }
 
 /** The entry with this id, or undefined. */
@@ -103,9 +133,9 @@ export async function findText(
 export async function listResources(
   { db }: Database | Transaction,
   request: PageRequest<string> & Visible & { resourceType?: ResourceKind; prefix?: string },
-): Promise<Page<CatalogSummary, string>> {
+): Promise<Page<CatalogSummary & CatalogPause, string>> {
   const rows = await db
-    .select(SUMMARY)
+    .select({ ...SUMMARY, ...PAUSE })
     .from(resource)
     .innerJoin(catalog, eq(catalog.catalogId, resource.catalogId))
     .where(and(ofKind(request.resourceType), startsWith(request.prefix), after(request.cursor), seen(request)))
@@ -156,6 +186,7 @@ const SUMMARY = {
   metadata: catalog.metadata,
   createdAt: catalog.createdAt,
 };
+const PAUSE = { pausedAt: resource.pausedAt, pausedBy: resource.pausedBy, pauseReason: resource.pauseReason };
 const ENTRY = { ...SUMMARY, content: catalog.content, payload: catalog.payload };
 
 function ofKind(kind: ResourceKind | undefined): SQL | undefined {

@@ -98,7 +98,8 @@ export async function strandedHeld(
         end as reason,
         -- A worker that drains ends what it holds: it is no worse than a ready one while it is heard of.
         r.status = 'draining' and r.heartbeat_at > now() - ${staleMs}::float8 * interval '1 millisecond' as draining
-      from flow.command c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
+      from flow.command c
+      join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null and e.status <> 'PAUSED'
       left join flow.runtime r on r.kind = 'worker' and r.name = c.worker
       where c.status in ('CLAIMED', 'RUNNING')
     )
@@ -131,7 +132,7 @@ export async function motionlessExecutions({ sql }: Reading, staleMs: number, li
       and e.updated_at <= now() - ${staleMs}::float8 * interval '1 millisecond'
       and not exists (
         select from flow.command c
-        where c.execution_id = e.execution_id and c.status in ('PENDING', 'CLAIMED', 'RUNNING')
+        where c.execution_id = e.execution_id and c.status in ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING')
       )
       and e.execution_id not in (
         select unnest(b.execution_ids) from flow.batch b where b.state in ('accepted', 'processing')
@@ -145,7 +146,7 @@ export async function overdueExecutions({ sql }: Reading, staleMs: number, limit
   return await sql<OpenExecution[]>`
     select ${OPEN(sql)}, deadline_at as since
     from flow.execution
-    where deadline_at <= now() - ${staleMs}::float8 * interval '1 millisecond' and ended_at is null
+    where deadline_at <= now() - ${staleMs}::float8 * interval '1 millisecond' and ended_at is null and status <> 'PAUSED'
     order by deadline_at
     limit ${limit}`;
 }
@@ -163,7 +164,7 @@ export async function leftCommands({ sql }: Reading, limit: number): Promise<Lef
   return await sql<LeftCommand[]>`
     select ${LEFT(sql, "c")}, e.ended_at as "endedAt"
     from flow.command c join flow.execution e on e.execution_id = c.execution_id
-    where c.status in ('PENDING', 'CLAIMED', 'RUNNING') and e.ended_at is not null
+    where c.status in ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING') and e.ended_at is not null
     limit ${limit}`;
 }
 

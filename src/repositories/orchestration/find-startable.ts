@@ -8,12 +8,20 @@ export interface Executable {
   path: string;
   version: number;
   kind: ResourceKind;
+  /** Its path is paused: since when, by whom and why. Null while it is started. */
+  pausedAt: Date | null;
+  pausedBy: string | null;
+  pauseReason: string | null;
 }
+
+/** SQL: of the head `r` of a path. */
+const PAUSE = `r.paused_at as "pausedAt", r.paused_by as "pausedBy", r.pause_reason as "pauseReason"`;
 
 /** The newest versions of these paths, without their documents; paths that were never registered are left out. */
 export async function findExecutables({ sql }: Database, paths: readonly string[]): Promise<Executable[]> {
   return await sql<Executable[]>`
-    select catalog_id as "catalogId", path, version, kind from flow.resource where path = any(${[...paths]}::text[])`;
+    select r.catalog_id as "catalogId", r.path, r.version, r.kind, ${sql.unsafe(PAUSE)}
+    from flow.resource as r where r.path = any(${[...paths]}::text[])`;
 }
 
 /** One version of a path without its document, or undefined. */
@@ -23,15 +31,17 @@ export async function findExecutableVersion(
   version: number,
 ): Promise<Executable | undefined> {
   const [row] = await sql<Executable[]>`
-    select catalog_id as "catalogId", path, version, kind from flow.catalog
-    where path = ${path} and version = ${version}`;
+    select c.catalog_id as "catalogId", c.path, c.version, c.kind, ${sql.unsafe(PAUSE)}
+    from flow.catalog as c left join flow.resource as r on r.path = c.path
+    where c.path = ${path} and c.version = ${version}`;
   return row;
 }
 
 /** The entry with this id without its document, or undefined. */
 export async function findExecutableById({ sql }: Database, catalogId: string): Promise<Executable | undefined> {
   const [row] = await sql<Executable[]>`
-    select catalog_id as "catalogId", path, version, kind from flow.catalog where catalog_id = ${catalogId}`;
+    select c.catalog_id as "catalogId", c.path, c.version, c.kind, ${sql.unsafe(PAUSE)}
+    from flow.catalog as c left join flow.resource as r on r.path = c.path where c.catalog_id = ${catalogId}`;
   return row;
 }
 

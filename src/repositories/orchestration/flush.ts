@@ -12,7 +12,7 @@ export interface Flushed {
 /**
  * Writes changes of any number of executions in one statement: one round trip, one commit. Each execution is written only if
  * its row is still at the event on which the change was decided; a new execution is written only if no such row exists, and
- * with `mustBeNewest` only if its catalog entry is the newest of its path for the statement's snapshot. The
+ * with `mustBeNewest` only if its catalog entry is the newest of its path, and that not paused, for the statement's snapshot. The
  * events, commands and snapshots of an execution are written only with it, a batch only with all executions that it needs. An
  * execution may occur once in a flush.
  *
@@ -141,7 +141,8 @@ const started = ({ rowsOf }: Places) => `
     result, error, ${STARTED_AT},
     case when ${isFinal("status")} then now() end, to_timestamp(deadline_ms / 1000), caller, idempotency_key, body_sha256
   from ${rowsOf("starts")} as t
-  where must_be_newest = 0 or exists (select from flow.resource as r where r.path = t.path and r.catalog_id = t.catalog_id)
+  where must_be_newest = 0 or exists (
+    select from flow.resource as r where r.path = t.path and r.catalog_id = t.catalog_id and r.paused_at is null)
   on conflict (execution_id) do nothing
   returning execution_id`;
 

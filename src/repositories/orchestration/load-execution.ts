@@ -74,11 +74,11 @@ export async function findStartByKey(
   return row;
 }
 
-/** Executions that are open past their deadline by the database's clock, the most overdue first. */
+/** Executions that are open past their deadline by the database's clock, the most overdue first; paused ones once they are resumed. */
 export async function findOverdue({ sql }: Database, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select execution_id as id from flow.execution
-    where deadline_at <= now() and ended_at is null
+    where deadline_at <= now() and ended_at is null and status <> 'PAUSED'
     order by deadline_at
     limit ${limit}`;
   return rows.map(({ id }) => id);

@@ -48,7 +48,7 @@ export async function findStranded(
   return await sql<StrandedCommand[]>`
     with recursive pending as (
       select c.command_id, c.execution_id, 'pending' as reason
-      from flow.command c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
+      from flow.command c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null and e.status <> 'PAUSED'
       where c.status = 'PENDING' and c.command_id > ${after}
         and c.created_at <= now() - ${policy.pendingMs}::float8 * interval '1 millisecond'
       order by c.command_id
@@ -62,7 +62,7 @@ export async function findStranded(
           and c.lease_expires_at > now() and c.claimed_at <= suspect.claimed_until
         order by c.command_id + 0
         limit ${limit}
-      ) as c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
+      ) as c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null and e.status <> 'PAUSED'
     )
     select command_id as "commandId", execution_id as "executionId", reason
     from (select * from pending union all select * from held) as stranded
@@ -92,7 +92,7 @@ export async function findLost(
         and c.lease_expires_at <= now() and c.claimed_at <= suspect.claimed_until
       order by c.command_id + 0
       limit ${limit}
-    ) as c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null limit ${limit}) as first
+    ) as c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null and e.status <> 'PAUSED' limit ${limit}) as first
     order by worker, command_id`;
 }
 
@@ -139,9 +139,10 @@ export async function findReturned({ sql }: Database, limit: number): Promise<Cl
       case when r.status is null then h.worker end as "lostBy"
     from holder h left join flow.runtime r on r.kind = 'worker' and r.name = h.worker
     cross join lateral (
-      select command_id, execution_id, kinds, labels, attempt from flow.command
-      where worker = h.worker and status in ('CLAIMED', 'RUNNING') and lease_expires_at <= now()
-      order by command_id
+      select c.command_id, c.execution_id, c.kinds, c.labels, c.attempt
+      from flow.command c join flow.execution e on e.execution_id = c.execution_id and e.status <> 'PAUSED'
+      where c.worker = h.worker and c.status in ('CLAIMED', 'RUNNING') and c.lease_expires_at <= now()
+      order by c.command_id
       limit ${limit}
     ) as c
     where r.status is null or r.status = 'offline'

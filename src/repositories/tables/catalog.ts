@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, text, unique } from "drizzle-orm/pg-core";
 import type { ResourceKind } from "../../schema/api/catalog.ts";
-import { createdAt, flow, id, name, object, updatedAt } from "./columns.ts";
+import { createdAt, flow, id, instant, name, object, updatedAt } from "./columns.ts";
 
 /**
  * One row per path: the head of its versions. Registering locks this row, so that two registrations of one path get two
@@ -17,6 +17,10 @@ export const resource = flow.table(
     catalogId: id("catalog_id").notNull(),
     /** SHA-256 of the newest version's text, in hex: what "only if changed" compares. */
     contentSha256: text("content_sha256").notNull(),
+    /** Since when nothing of it is started, by whom and why; all three null while it is started. */
+    pausedAt: instant("paused_at"),
+    pausedBy: text("paused_by"),
+    pauseReason: text("pause_reason"),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
   },

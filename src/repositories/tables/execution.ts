@@ -12,8 +12,16 @@ import { count, createdAt, document, flow, id, instant, name, object, updatedAt 
 
 /** States of an execution. The last three are final. */
 export const EXECUTION_STATUSES = ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] as const;
-/** States of a command. The last three are final. */
-export const COMMAND_STATUSES = ["PENDING", "CLAIMED", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"] as const;
+/** States of a command. PAUSED: not claimed, and not to be, as its execution is paused. The last three are final. */
+export const COMMAND_STATUSES = [
+  "PENDING",
+  "PAUSED",
+  "CLAIMED",
+  "RUNNING",
+  "COMPLETED",
+  "FAILED",
+  "CANCELLED",
+] as const;
 
 /**
  * One row per execution, small: each step rewrites `progress` and `last_event_id`, which no index covers. Workload and steps
@@ -124,14 +132,17 @@ export const command = flow.table(
     // Heartbeats and pools read a worker's commands; the reaper walks all of it: at most the workers' capacity.
     index("command_for_reaper").on(table.worker, table.commandId).where(sql`status IN ('CLAIMED', 'RUNNING')`),
     // Cancelling an execution, and proving that a finished one left nothing open.
-    index("command_for_cancel").on(table.executionId).where(sql`status IN ('PENDING', 'CLAIMED', 'RUNNING')`),
-    check("command_status", sql`status IN ('PENDING', 'CLAIMED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED')`),
+    index("command_for_cancel").on(table.executionId).where(sql`status IN ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING')`),
+    check(
+      "command_status",
+      sql`status IN ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED')`,
+    ),
     check(
       "command_lease",
       sql`num_nulls(worker, claimed_at, lease_expires_at) = CASE WHEN status IN ('CLAIMED', 'RUNNING') THEN 0 ELSE 3 END`,
     ),
     check("command_ended", sql`(ended_at IS NOT NULL) = (status IN ('COMPLETED', 'FAILED', 'CANCELLED'))`),
-    check("command_attempt", sql`attempt >= 0 AND (attempt > 0 OR status IN ('PENDING', 'CANCELLED'))`),
+    check("command_attempt", sql`attempt >= 0 AND (attempt > 0 OR status IN ('PENDING', 'PAUSED', 'CANCELLED'))`),
     check("command_after_execution", sql`command_id > execution_id`),
   ],
 );

@@ -117,7 +117,7 @@ export interface HeartbeatInput {
 
 /** The answer to a heartbeat. Each listed command is in `held` or in one of the next three. */
 export interface Heartbeat {
-  /** Its claims, whose leases are renewed. One whose row is being written at this moment keeps the lease it has. */
+  /** Its claims, whose leases now last for `leaseMs` at least. One whose row is being written at this moment keeps the lease it has. */
   held: string[];
   /** Cancelled: to be stopped. */
   cancelled: string[];
@@ -132,6 +132,14 @@ export interface Heartbeat {
   unlisted: string[];
 }
 
+/**
+ * A worker that runs more commands than this gets leases half as long again, and each is renewed when less than `leaseMs` is left of it: at
+ * every fourth or fifth heartbeat. Renewed at each one, 50,000 commands are 3,300 rows a second, which took PostgreSQL 90 ms of
+ * each second. The price: those of such a worker go to others up to half a lease later when it dies.
+ */
+const MANY_COMMANDS = 256;
+const LONG_LEASE = 1.5;
+
 /** Most commands of {@link Heartbeat.unlisted} at a time; the next heartbeat finds the rest. */
 const UNLISTED_MAX = 1_000;
 
@@ -144,6 +152,8 @@ const UNLISTED_MAX = 1_000;
 export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput): Promise<Heartbeat | undefined> {
   const ids = numbers(input.running, ({ commandId }) => commandId);
   const attempts = numbers(input.running, ({ attempt }) => attempt);
+  const renewedMs = input.running.length > MANY_COMMANDS ? LONG_LEASE * input.leaseMs : input.leaseMs;
+  const after = (ms: number) => sql`now() + ${ms}::float8 * interval '1 millisecond'`;
   const [row] = await sql<Heartbeat[]>`
     with touched as (
       update flow.runtime set
@@ -168,9 +178,10 @@ export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput):
       select c.command_id from flow.command c
       where c.command_id in (select command_id from listed where fate = 'held')
         and c.worker = ${input.name} and c.status in ('CLAIMED', 'RUNNING') and exists (select from touched)
+        and c.lease_expires_at < ${after(input.leaseMs)}
       for no key update skip locked
     ), renewed as (
-      update flow.command as c set lease_expires_at = now() + ${input.leaseMs}::float8 * interval '1 millisecond'
+      update flow.command as c set lease_expires_at = ${after(renewedMs)}
       from own where c.command_id = own.command_id
     ), unlisted as materialized (
       select command_id from flow.command

@@ -5,6 +5,8 @@ import { getRequestListener } from "@hono/node-server";
 import { withoutPublicPath } from "../../platform/config/public-address.ts";
 import { fitsSocket, freeSocket } from "../../platform/unix-socket.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import type { Answers, Incoming } from "./answers.ts";
+import { answerUpgrade } from "./upgrade.ts";
 
 /** An HTTP server that listens. */
 export interface Listener {
@@ -17,18 +19,6 @@ export interface Listener {
   leave(): void;
   /** Takes no new request, lets those under way end, and closes what idles. */
   close(): Promise<void>;
-}
-
-/** What {@link listen} answers with. */
-export interface Answers {
-  /** `incoming` knows the connection: whose address it is. What comes through a unix socket comes from loopback. */
-  fetch(request: Request, env: { incoming: Incoming }): Response | Promise<Response>;
-  malformed(): Response;
-}
-
-/** As much of `IncomingMessage` as is asked for. */
-export interface Incoming {
-  socket: { remoteAddress?: string | undefined };
 }
 
 /** Where to listen. */
@@ -92,10 +82,11 @@ export async function listen(answers: Answers, at: ListenAt): Promise<Listener> 
     socketTrouble,
     leave: () => {
       isLeaving = true;
+      answers.upgrades?.leave();
     },
     close: async () => {
       isLeaving = true;
-      await Promise.all(servers.map(closed));
+      await Promise.all([answers.upgrades?.close(), ...servers.map(closed)]);
     },
   };
 }
@@ -104,11 +95,12 @@ const LOOPBACK: Incoming = { socket: { remoteAddress: "127.0.0.1" } };
 
 /** `from`: what its connections come from, where they do not say it. */
 function createHttpServer(
-  { fetch, malformed }: Answers,
+  answers: Answers,
   at: ListenAt,
   isLeaving: () => boolean,
   from: Incoming | undefined,
 ): Server {
+  const { fetch, malformed, upgrades } = answers;
   const answer = getRequestListener(
     (request, env) => fetch(request, { incoming: from ?? (env.incoming as Incoming) }),
     { errorHandler: malformed },
@@ -120,13 +112,17 @@ function createHttpServer(
     connectionsCheckingInterval: lookMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
   };
+  const { publicPath } = at;
+  const pathOf = (url: string) => (publicPath === undefined ? url : withoutPublicPath(url, publicPath));
   const listener: RequestListener = (incoming, outgoing) => {
     // The connection's last answer: a busy client would keep it, and this server, for as long as it has something to ask.
     if (isLeaving()) outgoing.shouldKeepAlive = false;
-    if (at.publicPath !== undefined) incoming.url = withoutPublicPath(incoming.url ?? "/", at.publicPath);
+    incoming.url = pathOf(incoming.url ?? "/");
     void answer(incoming, outgoing);
   };
-  return createServer(limits, listener);
+  const server = createServer(limits, listener);
+  if (upgrades !== undefined) answerUpgrade(server, { answers, upgrades, isLeaving, from, pathOf });
+  return server;
 }
 
 /** Says why it cannot be. */

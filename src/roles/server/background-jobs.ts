@@ -80,7 +80,10 @@ export function startUpkeep(deps: UpkeepDeps): void {
   const { logger, lifecycle } = deps;
   const work: BackgroundWork[] = [
     { name: "poll for commands", intervalMs: POLL_MS, runOnce: () => recovery.poll() },
-    { name: "hear of what others moved", intervalMs: ELSEWHERE_MS, runOnce: () => elsewhere.look() },
+    {
+      name: "hear of what others moved",
+      ...{ intervalMs: ELSEWHERE_MS, until: elsewhere.needed, runOnce: () => elsewhere.look() },
+    },
     { name: "look at watched executions", intervalMs: WATCHED_MS, runOnce: () => elsewhere.lookAtAll() },
     { name: "recover batches", intervalMs: 1_000, runOnce: () => recovery.recover(BATCH_IDLE_MS) },
     { name: "end overdue executions", intervalMs: 1_000, runOnce: () => recovery.expire() },

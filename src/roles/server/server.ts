@@ -21,10 +21,12 @@ import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { createCatalog } from "../../services/catalog/catalog.ts";
 import { createDocuments } from "../../services/catalog/documents.ts";
+import type { Upgrades } from "../http/answers.ts";
 import { lameDuckMs, openLameDuck } from "../http/lame-duck.ts";
 import { type Listener, listen } from "../http/listen.ts";
 import { malformed } from "../http/malformed.ts";
 import { shortTokens } from "../http/short-tokens.ts";
+import { workerUpgrades } from "../http/worker-connections.ts";
 import { outageLog } from "../telemetry/outage-log.ts";
 import { awaitDatabase } from "./await-database.ts";
 import { registerGivenCredentials } from "./given-credentials.ts";
@@ -130,7 +132,8 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
     newRequestId,
     unavailable,
   });
-  const listener = await listenWith(deps, app, { newRequestId, own });
+  const upgrades = workerUpgrades(app, { config, metrics, logger });
+  const listener = await listenWith(deps, app, { newRequestId, own, upgrades });
   // Waiting requests are answered, so that the HTTP server can end.
   lifecycle.add("waiting requests", () => stopping.abort());
   startSystemWorker({ ...deps, server: processor, service, documents, app });
@@ -144,13 +147,20 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
 async function listenWith(
   deps: ServerDeps,
   app: ReturnType<typeof createApp>,
-  { newRequestId, own }: { newRequestId(): string; own: ReturnType<typeof publicAddress> },
+  {
+    newRequestId,
+    own,
+    upgrades,
+  }: { newRequestId(): string; own: ReturnType<typeof publicAddress>; upgrades: Upgrades },
 ): Promise<Listener> {
   const { config, host, port, lifecycle } = deps;
-  const listener = await listen(
-    { fetch: (request, { incoming }) => app.fetch(request, { incoming }), malformed: () => malformed(newRequestId()) },
-    { host, port, ...publicPathOf(config, own), ...defined({ socket: socketOf(deps) }) },
-  );
+  const answers = { fetch: app.fetch, malformed: () => malformed(newRequestId()), upgrades };
+  const listener = await listen(answers, {
+    host,
+    port,
+    ...publicPathOf(config, own),
+    ...defined({ socket: socketOf(deps) }),
+  });
   lifecycle.add("the HTTP server", () => listener.close());
   reportSocket(deps, listener);
   return listener;

@@ -9,6 +9,7 @@ import { createServerMcpServers } from "../../adapters/server/mcp-servers.ts";
 import { createEntryReader } from "../../adapters/server/programs.ts";
 import { createRunningTable, type RunningTable } from "../../adapters/server/running-table.ts";
 import { createServerWork } from "../../adapters/server/work.ts";
+import { type ConnectionChange, connectWorker } from "../../adapters/server/worker-connection.ts";
 import { moment, systemClock } from "../../adapters/system-clock.ts";
 import { newAbort } from "../../platform/concurrency/new-abort.ts";
 import { type Config, templateEnvironment } from "../../platform/config/config.ts";
@@ -147,7 +148,10 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
   const { config, logger, name, log, tracing, runningTable, lease } = basis;
   const workerSecret = () => heartbeat.secret();
   const socket = config.serverSocket;
-  const calls = connectServer({ ...basis, socket, connections: CALL_CONNECTIONS, workerSecret });
+  const calls = connectWorker({
+    ...{ ...basis, socket, connections: CALL_CONNECTIONS, workerSecret },
+    onChange: (change) => logConnection(logger, basis.url, change),
+  });
   const waits = connectServer({ ...basis, socket, connections: WAIT_CONNECTIONS, workerSecret });
   const tools = createWorkerTools(config);
   const documents = createDocuments();
@@ -228,6 +232,17 @@ function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegist
       else logger.debug({ tries }, line);
     },
   });
+}
+
+/** A worker connection saves time and nothing else: being without one is no fault. */
+function logConnection(logger: Logger, server: string, change: ConnectionChange): void {
+  if (change.type === "opened") {
+    logger.info({ server }, "claims and reports go over one connection");
+    return;
+  }
+  const { type, message: reason, retryMs: next_try_ms } = change;
+  const what = type === "ended" ? "the worker connection ended" : "there is no worker connection";
+  logger.info({ server, reason, next_try_ms }, `${what}: claims and reports go by HTTP`);
 }
 
 function givesCredentials({ credentialsFile, environment }: Config): boolean {

@@ -6,15 +6,17 @@ import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type JsonObject, own } from "../../schema/words/json.ts";
 import { pageSize } from "../../schema/words/wire.ts";
+import { type Audit, audited } from "../../services/access/audit.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
 import type { DocumentCaller } from "../../services/catalog/documents.ts";
+import { callerOf } from "../http/audit-caller.ts";
 import { checkPoolPath } from "../http/authenticate.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
-import { serve } from "../http/serve.ts";
+import { type RouteHandler, serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 
 /** The catalog (interface specification, Catalog). */
-export function catalogRoutes(catalog: Catalog) {
+export function catalogRoutes(catalog: Catalog, audit: Pick<Audit, "record">) {
   return serve(CATALOG_ROUTES, {
     list: async ({ query: { limit, resource_type, ...query }, json }, c) => {
       const resourceType = resource_type === undefined ? {} : { resourceType: resource_type };
@@ -54,6 +56,8 @@ export function catalogRoutes(catalog: Catalog) {
       const answer = { status: "success", path, kind, catalog_id: catalogId, version, warnings } as const;
       return json(unchanged ? { ...answer, unchanged: true } : answer);
     },
+    pause: steering("pause", catalog, audit),
+    resume: steering("resume", catalog, audit),
     validate: async ({ body: { content }, json }, c) => {
       const caller = documentCaller(c, content);
       const { kind = null, path = null, messages } = await catalog.validate(content, caller);
@@ -76,6 +80,23 @@ export function catalogRoutes(catalog: Catalog) {
   });
 }
 
+/** Pauses a path or resumes it. */
+function steering(
+  name: "pause" | "resume",
+  catalog: Pick<Catalog, "pause" | "resume">,
+  audit: Pick<Audit, "record">,
+): RouteHandler<typeof CATALOG_ROUTES.pause> & RouteHandler<typeof CATALOG_ROUTES.resume> {
+  const route = CATALOG_ROUTES[name];
+  return async ({ params: { path }, body: { reason }, json }, c) => {
+    const caller = callerOf(c, route);
+    const pause = { by: caller.actor ?? caller.actorKind, ...defined({ reason }) };
+    const state = name === "pause" ? await catalog.pause(path, pause) : await catalog.resume(path);
+    const detail = { ...defined({ reason }), is_changed: state.isChanged };
+    await audit.record(audited(caller, route.audit.action, `playbook/${path}`, { detail }));
+    return json({ path, paused: pauseOf(state) });
+  };
+}
+
 /** Longest document of a user who may register nothing: all they can do is have it read. */
 const UNREGISTERED_MAX = 64 * 1024;
 
@@ -91,6 +112,12 @@ function documentCaller(c: Context<RouteEnvironment>, content: string): Document
   // Workers have no name here: all of them are one caller.
   const name = user === undefined ? (role === "worker" ? "workers" : undefined) : `user ${user.userId}`;
   return { signal: c.req.raw.signal, ...defined({ user: name }) };
+}
+
+type Pause = Omit<Awaited<ReturnType<Catalog["pause"]>>, "isChanged">;
+
+function pauseOf({ pausedAt, pausedBy, pauseReason }: Pause): NonNullable<CatalogItem["paused"]> | null {
+  return pausedAt === null ? null : { since: pausedAt.toISOString(), by: pausedBy, reason: pauseReason };
 }
 
 /** The document with `metadata.terminal.visible`, whose default is true. */
@@ -112,14 +139,28 @@ function notOfPool(what: string): FlowError {
   });
 }
 
-function itemOf(entry: {
-  path: string;
-  kind: CatalogItem["kind"];
-  version: number;
-  catalogId: string;
-  createdAt: Date;
-  metadata: CatalogItem["metadata"];
-}): CatalogItem {
-  const { path, kind, version, catalogId, createdAt, metadata } = entry;
-  return { path, kind, version, catalog_id: catalogId, created_at: createdAt.toISOString(), metadata };
+function itemOf(
+  entry: {
+    path: string;
+    kind: CatalogItem["kind"];
+    version: number;
+    catalogId: string;
+    createdAt: Date;
+    metadata: CatalogItem["metadata"];
+  } & Partial<Pause>,
+): CatalogItem {
+  const {
+    path,
+    kind,
+    version,
+    catalogId,
+    createdAt,
+    metadata,
+    pausedAt = null,
+    pausedBy = null,
+    pauseReason = null,
+  } = entry;
+  const paused = pauseOf({ pausedAt, pausedBy, pauseReason });
+  const item = { path, kind, version, catalog_id: catalogId, created_at: createdAt.toISOString(), metadata };
+  return paused === null ? item : { ...item, paused };
 }

@@ -5,14 +5,18 @@ import { type ExecutionItem, type ExecutionsQuery, statesIn } from "../../schema
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { PAGE_MAX, pageSize } from "../../schema/words/wire.ts";
+import { type Audit, audited } from "../../services/access/audit.ts";
 import type { ExecutionDetail, Executions } from "../../services/executions/executions.ts";
+import { callerOf } from "../http/audit-caller.ts";
 import { listening } from "../http/client-signal.ts";
-import { serve } from "../http/serve.ts";
+import { type RouteHandler, serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 
 /** Executions (interface specification, Execution; and what the service adds to it). */
-export function executionRoutes(executions: Executions, stopping: AbortSignal) {
+export function executionRoutes(executions: Executions, stopping: AbortSignal, audit: Pick<Audit, "record">) {
   return serve(EXECUTION_ROUTES, {
+    pause: steering("pause", executions, audit),
+    resume: steering("resume", executions, audit),
     list: async ({ query: { limit, cursor, ...filter }, maskedJson }, c) => {
       // For a single path a user gets FORBIDDEN instead of an empty list.
       if (filter.path !== undefined) await c.var.permit("view", filter.path);
@@ -69,6 +73,24 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       return json({ status: "success", execution_id: id });
     },
   });
+}
+
+/** Pauses or resumes. Who did it stands in the log of the execution and in the audit log. */
+function steering(
+  name: "pause" | "resume",
+  executions: Pick<Executions, "pause" | "resume">,
+  audit: Pick<Audit, "record">,
+): RouteHandler<typeof EXECUTION_ROUTES.pause> & RouteHandler<typeof EXECUTION_ROUTES.resume> {
+  return async ({ body: { reason, cascade = true }, json }, c) => {
+    const id = executionId(c);
+    const route = EXECUTION_ROUTES[name];
+    const caller = callerOf(c, route);
+    const request = { by: caller.actor ?? caller.actorKind, cascade, ...defined({ reason }) };
+    const { status, isChanged, children } = await executions[name](id, request);
+    const detail = { cascade, children, ...defined({ reason }) };
+    await audit.record(audited(caller, route.audit.action, `execution/${id}`, { detail }));
+    return json({ execution_id: id, status, children }, isChanged || children > 0 ? 202 : 200);
+  };
 }
 
 /** The filter of a list's query. */

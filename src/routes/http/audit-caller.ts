@@ -35,7 +35,10 @@ function identityOf({ issuer, subject }: CallingUser): Pick<Caller, "issuer" | "
 export function resourceOf(pattern: string, route: string, address: string): string {
   const names = route.split("/");
   const texts = address.split("/");
-  return pattern.replaceAll(/:(\w+)/g, (_, name: string) => decoded(texts[names.indexOf(`:${name}`)] ?? ""));
+  return pattern.replaceAll(/:(\w+)/g, (_, name: string) => {
+    const rest = names.indexOf(`:${name}{.+}`);
+    return decoded(rest < 0 ? (texts[names.indexOf(`:${name}`)] ?? "") : texts.slice(rest).join("/"));
+  });
 }
 
 function decoded(text: string): string {

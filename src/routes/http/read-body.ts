@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { isDeeper, RESULT_DEPTH_MAX } from "../../schema/words/json-depth.ts";
+import { MessageRequest } from "./message-request.ts";
 
 /** Longest body in bytes where nothing else is said: a document of 1 MiB, and what JSON adds to it. */
 export const BODY_BYTES_MAX = 2 * 1024 * 1024;
@@ -15,6 +16,7 @@ export function tooLarge(bytesMax: number): FlowError {
 
 /** The whole body. Throws `FlowError` TOO_LARGE, as soon as it is clear that it is too long, or INVALID_INPUT. */
 export async function readBody(request: Request, bytesMax: number): Promise<Buffer> {
+  if (request instanceof MessageRequest) return request.bytes;
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
   try {

@@ -8,6 +8,7 @@ import type { CallingUser } from "../../services/access/access.ts";
 import type { WorkerPool } from "../../services/workers/pools.ts";
 import type { PresentClaim } from "../../services/workers/present-claims.ts";
 import type { Decisions } from "./decisions.ts";
+import type { MessageSink } from "./message-request.ts";
 import { tooLarge } from "./read-body.ts";
 import type { Recheck } from "./recheck-access.ts";
 
@@ -21,6 +22,10 @@ export interface RouteEnvironment {
     incoming?: { socket: { remoteAddress?: string | undefined } };
     /** Of a call that this process makes itself: in the name of which pool. What came over a port has none. */
     ownPool?: WorkerPool;
+    /** Of a request for another protocol on its connection: the route says whether it may have it. */
+    upgrade?: { isLeaving: boolean; isAccepted: boolean };
+    /** Of a call that came as a message of a worker connection. */
+    message?: MessageSink;
   };
   Variables: {
     /** Id of the request: in the answer's `x-request-id`, in error bodies and in the log. */
@@ -96,12 +101,16 @@ export function requests(deps: {
     c.set("permit", async () => undefined);
     c.set("may", () => true);
     c.set("visible", () => undefined);
-    // Before there is an answer: a header that is set on one makes it be copied as a stream, at twice the cost of the call.
-    c.header("x-request-id", requestId);
-    c.header("x-content-type-options", "nosniff");
+    const { message, upgrade } = c.env ?? {};
+    if (message === undefined) {
+      // Before there is an answer: a header that is set on one makes it be copied as a stream, at twice the cost of the call.
+      c.header("x-request-id", requestId);
+      c.header("x-content-type-options", "nosniff");
+    }
     await next();
     const seconds = (performance.now() - began) / 1_000;
-    const { status } = c.res;
+    // A `Response` cannot have the status of a connection that changes its protocol.
+    const status = upgrade?.isAccepted === true ? SWITCHING_PROTOCOLS : c.res.status;
     const route = routeOf(c) ?? "none";
     const { method } = c.req;
     // A method can be any text: each would be another series, for ever.
@@ -114,6 +123,7 @@ export function requests(deps: {
   };
 }
 
+const SWITCHING_PROTOCOLS = 101;
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /**

@@ -55,7 +55,8 @@ function handlerOf(
       params: c.req.param(),
       query,
       body,
-      json: (answer: unknown, status = contract.status ?? 200) => c.json(answer as object, status),
+      json: (answer: unknown, status = contract.status ?? 200) =>
+        c.env?.message?.json(answer as object, status) ?? c.json(answer as object, status),
       maskedJson: (answer: unknown) => maskedJson(c, answer as object),
     };
     return await handle(call, c);

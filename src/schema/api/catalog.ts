@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { IdText, NextCursor, PageQuery, Timestamp, VersionNumber } from "../words/wire.ts";
+import { IdText, NextCursor, PageQuery, storableText, Timestamp, VersionNumber } from "../words/wire.ts";
 import { ExecuteAnswer } from "./executions.ts";
 
 /*
@@ -98,6 +98,18 @@ export const CatalogQuery = v.object({
   ),
 });
 
+/** A pause in the catalog. */
+const CatalogPause = v.object({ since: Timestamp, by: v.nullable(v.string()), reason: v.nullable(v.string()) });
+
+/** Body of `POST /api/catalog/pause/{path}` and `…/resume/{path}`. */
+export const CatalogPauseBody = v.object({
+  reason: v.exactOptional(v.pipe(storableText(1_024), v.description("Why; every start that is refused says it."))),
+});
+
+/** Answer to either: what it is now. */
+export const CatalogPauseAnswer = v.object({ path: v.string(), paused: v.nullable(CatalogPause) });
+export type CatalogPauseAnswer = v.InferOutput<typeof CatalogPauseAnswer>;
+
 /** One entry of a list: everything but the document. */
 export const CatalogItem = v.object({
   path: v.string(),
@@ -106,6 +118,12 @@ export const CatalogItem = v.object({
   catalog_id: IdText,
   created_at: Timestamp,
   metadata: jsonObject,
+  paused: v.exactOptional(
+    v.pipe(
+      CatalogPause,
+      v.description("Nothing of its path is started: since when, by whom and why. Not in lists of versions."),
+    ),
+  ),
 });
 export type CatalogItem = v.InferOutput<typeof CatalogItem>;
 

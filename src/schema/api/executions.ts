@@ -285,6 +285,12 @@ export const ExecutionAnswer = v.object({
     v.array(StepAnswer),
     v.description("In the order of their first start, then those that were skipped, then those still to come."),
   ),
+  paused: v.exactOptional(
+    v.pipe(
+      v.object({ since: Timestamp, by: v.nullable(v.string()), reason: v.nullable(v.string()) }),
+      v.description("While it is PAUSED: since when, by whom and why."),
+    ),
+  ),
   steps_total: v.exactOptional(
     v.pipe(count, v.description("How many steps there are: `steps` may be those that changed.")),
   ),
@@ -352,6 +358,20 @@ export const CancelAnswer = v.object({
   children_cancelled: count,
 });
 export type CancelAnswer = v.InferOutput<typeof CancelAnswer>;
+
+/** Body of `POST /api/executions/{execution_id}/pause` and `…/resume`. */
+export const PauseBody = v.object({
+  reason: v.exactOptional(v.pipe(storableText(REASON_MAX), v.description("Why; it is in the log and on the page."))),
+  cascade: v.exactOptional(v.pipe(v.boolean(), v.description("Children too; true by default."))),
+});
+
+/** Answer of a pause or a resumption: 202, or 200 if it was so already. */
+export const PauseAnswer = v.object({
+  execution_id: IdText,
+  status: v.picklist(EXECUTION_STATES),
+  children: v.pipe(count, v.description("Executions below it that were paused or resumed with it.")),
+});
+export type PauseAnswer = v.InferOutput<typeof PauseAnswer>;
 
 /** Answer of `DELETE /api/executions/{execution_id}`. */
 export const DeleteAnswer = v.object({ status: v.literal("success"), execution_id: IdText });

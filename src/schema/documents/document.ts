@@ -60,7 +60,10 @@ export const Tolerance = map({ tolerate: required(numberOrTemplate, "A count, or
 
 /** `loop.spec.policy`. */
 export const LoopPolicy = map({
-  exec: key(v.picklist(["distributed", "local"]), "One command per iteration, or one for all."),
+  exec: key(
+    v.picklist(["distributed", "local"]),
+    "One command per iteration, or one for all. Default: one per iteration, or for a few short ones.",
+  ),
 });
 
 /** `loop.spec`. */

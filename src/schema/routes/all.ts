@@ -6,6 +6,7 @@ import { DOCTOR_ADMIN_ROUTES } from "./doctor.ts";
 import { EXECUTE_ROUTES, EXECUTION_ROUTES, STREAM_ROUTES } from "./executions.ts";
 import { KEYCHAIN_ROUTES } from "./keychain.ts";
 import { MCP_LIFECYCLE_ROUTES, MCP_ROUTES } from "./mcp.ts";
+import { CONNECTION_ROUTES } from "./messages.ts";
 import { RESULT_ROUTES } from "./results.ts";
 import { ROLE_ROUTES } from "./roles.ts";
 import { HEALTH_ROUTES, METRICS_ROUTES, OPENAPI_ROUTES } from "./system.ts";
@@ -22,6 +23,7 @@ export const ROUTE_GROUPS = {
   mcpLifecycle: MCP_LIFECYCLE_ROUTES,
   stream: STREAM_ROUTES,
   worker: WORKER_ROUTES,
+  connection: CONNECTION_ROUTES,
   pool: POOL_ROUTES,
   command: COMMAND_ROUTES,
   event: EVENT_ROUTES,

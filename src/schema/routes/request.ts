@@ -20,12 +20,12 @@ type QueryPart<C extends RouteContract> = C extends { query: infer S extends v.G
 type BodyPart<C extends RouteContract> = C extends { body: infer S extends v.GenericSchema }
   ? C extends { bodyOptional: true }
     ? { body?: Body<v.InferInput<S>> }
-    : { body: Body<v.InferInput<S>>; json?: undefined } | { body?: undefined; json: string }
+    : { body: Body<v.InferInput<S>>; json?: undefined } | { body?: undefined; json: string | Uint8Array<ArrayBuffer> }
   : { body?: undefined };
 
 /**
  * What a call of a route says, typed by its contract: parameters of the path as they are (not encoded), query and body. What
- * is undefined is not sent. `json` is the body of a caller that has its text.
+ * is undefined is not sent. `json` is the body of a caller that has its text, or that in UTF-8.
  */
 export type RouteInput<C extends RouteContract> = ParametersPart<C> & QueryPart<C> & BodyPart<C>;
 
@@ -34,8 +34,8 @@ export interface RouteRequest {
   method: "GET" | "POST" | "PUT" | "DELETE";
   /** Below the server's address, encoded, with its query. */
   path: string;
-  /** JSON text. */
-  body?: string;
+  /** JSON text, or that in UTF-8. */
+  body?: string | Uint8Array<ArrayBuffer>;
 }
 
 /** Any contract's {@link RouteInput}. */
@@ -43,7 +43,7 @@ interface AnyInput {
   params?: Readonly<Record<string, string>> | undefined;
   query?: Readonly<Record<string, string | number | undefined>> | undefined;
   body?: unknown;
-  json?: string | undefined;
+  json?: string | Uint8Array<ArrayBuffer> | undefined;
 }
 
 /**

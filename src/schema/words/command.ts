@@ -31,6 +31,10 @@ export interface CommandLoop {
   total?: number;
   /** How many of this command's iterations may run at a time. */
   max_in_flight: number;
+  /** They are short and begin side by side, as those of commands of their own would. What that takes: `rules/iteration-slots`. */
+  at_once?: true;
+  /** Iterations that ended under an earlier claim of the command: all below `below`, and those of `above`. */
+  ended?: { below: number; above: number[] };
   /** Start no further iteration after one has failed. */
   stop_on_error: boolean;
   /** When the frame that these rows are of must have ended, milliseconds since 1970. */

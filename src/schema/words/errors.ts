@@ -41,6 +41,8 @@ export const ERROR_STATUS = {
   FORBIDDEN: 403,
   /** A worker's call without the secret of a claim that is the present one, or of its registration. `detail.reason` says which. */
   claim_required: 403,
+  /** The playbook is paused in the catalog: nothing of it is started before it is resumed. */
+  playbook_paused: 409,
   /** A system playbook was to be called by a playbook that is not one. */
   SYSTEM_PLAYBOOK: 403,
   /** Too many calls of this kind by one caller. `Retry-After` says when to ask again. */
@@ -51,6 +53,8 @@ export const ERROR_STATUS = {
   TOO_LARGE: 413,
   /** A part of something that is beyond its end. */
   RANGE_NOT_SATISFIABLE: 416,
+  /** The address is for connections that change to another protocol: `Upgrade` says which. */
+  UPGRADE_REQUIRED: 426,
   /** What the call asks for contradicts what is already so: another body under a used key, a report of a lost claim. */
   CONFLICT: 409,
   /** The command is held by another worker. `Retry-After` says when to ask again. */

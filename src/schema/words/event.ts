@@ -258,6 +258,19 @@ export interface EventBodies {
   "playbook.completed": { result_step?: string };
   "playbook.failed": { error: TaskError };
   "execution.cancelled": { reason: string };
+  /**
+   * Nothing further is issued or claimed until `execution.resumed`; what workers have goes on (control, rule 1). `cascade`: so are the
+   * executions that it has called, and those that it calls yet.
+   */
+  "execution.paused": Steered & { cascade?: true };
+  "execution.resumed": Steered;
+}
+
+/** Who asked for a change of the run, and why. */
+export interface Steered {
+  reason?: string;
+  /** The caller as the audit log names it. */
+  by?: string;
 }
 
 /** Name of an event type. */

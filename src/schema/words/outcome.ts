@@ -50,11 +50,21 @@ export type TaskError = {
   attempt?: number;
 };
 
+/** A large JSON text that was not read as a whole. */
+export interface LargeJson {
+  /** In ASCII, without escapes, as `JSON.stringify` would write its value. */
+  text: Uint8Array<ArrayBuffer>;
+  /** The value with an empty list in place of each text of more than 256 characters. */
+  outline: Json;
+}
+
 /** What a tool answers. It never throws for a failure of the work: that is `status: "error"` with an `error`. */
 export interface ToolResult {
   status: "ok" | "error";
   /** The result as templates see it; kept on errors too where there is one (an HTTP body). */
   data: Json;
+  /** The JSON text of `data`, which is parsed when it is first asked for: not at all where no template of the task reads it. */
+  large?: LargeJson;
   /** Fields readable on the result by name although they are not part of it (`command_0`). */
   virtual?: JsonObject;
   error?: TaskError;

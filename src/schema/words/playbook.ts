@@ -230,8 +230,11 @@ export interface Loop {
   mode: "sequential" | "parallel" | "cursor";
   /** Number or template; absent: as many as there are. */
   maxInFlight?: Json;
-  /** `local` runs all iterations in one command. */
-  exec: "distributed" | "local";
+  /**
+   * `distributed`: a command for each iteration; `local`: all in one command; `auto`, without a setting: a command for each, or for
+   * a few where they are known to be short.
+   */
+  exec: "auto" | "distributed" | "local";
   /** Absent: sequential stops at the first failure, parallel runs all. A `tolerate` is a count or a share 0..1. */
   onError?: "stop" | "continue" | { tolerate: number } | { toleratePercent: number };
 }

@@ -1,6 +1,7 @@
 import type { DiagnosticCode } from "../../language/document/source/codes.ts";
 import {
   type CatalogEntry,
+  type CatalogPause,
   type CatalogSummary,
   findById,
   findNewest,
@@ -9,6 +10,7 @@ import {
   listAgents,
   listResources,
   listVersions,
+  writePause,
 } from "../../repositories/catalog/catalog.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
@@ -80,9 +82,15 @@ export interface Catalog {
   /** What registering the text would say of it. Writes nothing. Throws as {@link Documents.read}. */
   validate(content: string, caller?: DocumentCaller): Promise<Validated>;
   /** The newest version of each path, in the order of paths. */
-  list(page: PageQuery & Visible & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
-  /** One version, the newest by default. Throws `FlowError` NOT_FOUND. */
-  find(path: string, version?: number): Promise<CatalogEntry>;
+  list(
+    page: PageQuery & Visible & { resourceType?: ResourceKind; prefix?: string },
+  ): Promise<Listed<CatalogSummary & CatalogPause>>;
+  /** One version, the newest by default, which says whether the path is paused. Throws `FlowError` NOT_FOUND. */
+  find(path: string, version?: number): Promise<CatalogEntry & Partial<CatalogPause>>;
+  /** Nothing of the path is started before `resume`. Throws `FlowError` NOT_FOUND. */
+  pause(path: string, pause: { by: string; reason?: string }): Promise<CatalogPause & { isChanged: boolean }>;
+  /** Throws `FlowError` NOT_FOUND. */
+  resume(path: string): Promise<CatalogPause & { isChanged: boolean }>;
   /** One version by its id. Throws `FlowError` NOT_FOUND. */
   entry(catalogId: string): Promise<CatalogEntry>;
   /** Versions of one path, newest first. Throws `FlowError` NOT_FOUND for a path without any. */
@@ -121,6 +129,8 @@ export function createCatalog(deps: {
       if (entry !== undefined) return entry;
       throw await notFound(database, path, version);
     },
+    pause: (path, { by, reason }) => setPause(database, path, { by, reason }),
+    resume: (path) => setPause(database, path, undefined),
     async entry(catalogId) {
       const entry = await findById(database, catalogId);
       if (entry !== undefined) return entry;
@@ -135,6 +145,16 @@ export function createCatalog(deps: {
     agents: async ({ cursor, ...rest }) =>
       listed(await listAgents(database, { ...rest, ...(cursor === undefined ? {} : { cursor: textCursor(cursor) }) })),
   };
+}
+
+async function setPause(
+  database: Database,
+  path: string,
+  pause: { by: string; reason: string | undefined } | undefined,
+): Promise<CatalogPause & { isChanged: boolean }> {
+  const written = isStorable(path) ? await writePause(database, path, pause) : undefined;
+  if (written === undefined) throw await notFound(database, path);
+  return written;
 }
 
 async function register(database: Database, documents: Documents, registration: Registration): Promise<Registered> {

@@ -47,7 +47,7 @@ export function differencesOf(row: ProjectedExecution, log: readonly EventRecord
   const { state, atSnapshot } = folded;
   const found: string[] = [];
   // A pause is a word of the row alone.
-  if (state.status !== row.status && row.status !== "PAUSED") {
+  if (state.status !== row.status) {
     found.push(`its row says ${row.status}, its log ${state.status}`);
   }
   if ((state.error !== null) !== row.hasError) {

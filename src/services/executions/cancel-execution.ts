@@ -1,7 +1,8 @@
 import type { Database } from "../../repositories/database/database.ts";
-import { findExecution, listChildren } from "../../repositories/executions/execution-list.ts";
+import { findExecution } from "../../repositories/executions/execution-list.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
+import { eachOpenBelow } from "./descendants.ts";
 
 /** How to cancel. */
 export interface CancelRequest {
@@ -18,9 +19,6 @@ export interface Cancelled {
   /** Executions below it that were cancelled. */
   children: number;
 }
-
-/** Children looked up and cancelled at a time. */
-const PAGE = 100;
 
 /**
  * Cancels executions. The execution itself ends first, so that it starts no more children while its descendants are looked up.
@@ -44,32 +42,7 @@ export function cancelExecutions(deps: {
     if (!cascade || status !== "CANCELLED") return { status, children: 0 };
     return {
       status,
-      children: await endBelow(database, executionId, (child) => end(child, "The caller was cancelled")),
+      children: await eachOpenBelow(database, executionId, (child) => end(child, "The caller was cancelled")),
     };
   };
-}
-
-/**
- * Ends every open execution below this one, including those below executions that have ended: a child that was not awaited may
- * still run there.
- */
-async function endBelow(
-  database: Database,
-  executionId: string,
-  end: (executionId: string) => Promise<boolean>,
-): Promise<number> {
-  let count = 0;
-  const parents = [executionId];
-  for (let parent = parents.pop(); parent !== undefined; parent = parents.pop()) {
-    let after = "0";
-    for (;;) {
-      const children = await listChildren(database, parent, after, PAGE);
-      const ended = await Promise.all(children.map(async (child) => child.isOpen && (await end(child.executionId))));
-      count += ended.filter(Boolean).length;
-      parents.push(...children.map((child) => child.executionId));
-      if (children.length < PAGE) break;
-      after = children.at(-1)?.executionId ?? after;
-    }
-  }
-  return count;
 }

@@ -10,6 +10,7 @@ import {
 import type { OpenChild } from "../../repositories/executions/execution-list.ts";
 import {
   type ArcAnswer,
+  type ExecutionAnswer,
   type NextRetryAnswer,
   OPEN_COMMANDS_MAX,
   type OpenCommandAnswer,
@@ -28,6 +29,7 @@ export interface DerivedDetail {
   arcs: ArcAnswer[];
   commands: OpenCommandAnswer[];
   next_retry: NextRetryAnswer | null;
+  paused?: NonNullable<ExecutionAnswer["paused"]>;
 }
 
 /**
@@ -47,7 +49,12 @@ export function detailOf(
     arcs: arcsOf(state),
     commands: openCommandsOf(state, program, children),
     next_retry: nextRetryOf(state, now),
+    ...(state.paused !== undefined && { paused: pauseOf(state.paused) }),
   };
+}
+
+function pauseOf({ at, by, reason }: NonNullable<ExecutionState["paused"]>) {
+  return { since: new Date(at).toISOString(), by: by ?? null, reason: reason ?? null };
 }
 
 /**

@@ -14,6 +14,7 @@ import {
 import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
 import type { RenderedAnswer } from "../../schema/api/rendered.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../access/access.ts";
 import type { Audit } from "../access/audit.ts";
@@ -28,6 +29,7 @@ import { type Cancelled, type CancelRequest, cancelExecutions } from "./cancel-e
 import { type FollowRequest, followEvents } from "./event-stream.ts";
 import { type DerivedDetail, detailOf, mayHaveChildren } from "./execution-detail.ts";
 import type { ExecutionReader } from "./execution-reader.ts";
+import { createPausing, type Pausing } from "./pause-execution.ts";
 import { type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
 import { type ExecutionRequest, type Started, startExecutions } from "./start-execution.ts";
 
@@ -40,7 +42,7 @@ export interface ExecutionDetail extends DerivedDetail {
 export type ExecutionOutcome = Pick<ExecutionResult, "status" | "error" | "result">;
 
 /** The operations on executions. Unknown ids: `FlowError` NOT_FOUND. */
-export interface Executions {
+export interface Executions extends Pausing {
   /** See {@link startExecutions}. */
   start(request: ExecutionRequest): Promise<Started>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
@@ -95,6 +97,7 @@ export interface ExecutionsDeps {
 export function createExecutions(deps: ExecutionsDeps): Executions {
   const { database, reader, results } = deps;
   const cancel = cancelExecutions(deps);
+  const pausing = createPausing(deps);
   const rowOf = async (executionId: string) => {
     const row = await findExecution(database, executionId);
     if (row === undefined) throw unknownExecution(executionId);
@@ -104,6 +107,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     start: startExecutions({
       ...deps,
       cancel: (id, reason) => cancel(id, { reason, cascade: true }),
+      pauseOf: async (parentId, lastEventId) => (await reader.read(parentId, lastEventId))?.state.paused,
+      pause: (id, { reason, by }) => pausing.pause(id, { ...defined({ reason, by }), cascade: true }),
     }),
     async list(filter, { limit, cursor }) {
       const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
@@ -141,6 +146,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       return hasEnded ? { status, result, error } : undefined;
     },
     cancel,
+    ...pausing,
     startedUnder: async (caller, key) => (await findStartByKey(database, caller, key))?.executionId,
     isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,
     async remove(executionId) {

@@ -4,6 +4,8 @@ import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** Detects changes of watched executions that no notice has reported. */
 export interface Elsewhere {
+  /** Resolves as soon as an execution has a watcher on this server, or the signal is aborted: before, there is nothing to look at. */
+  needed(signal: AbortSignal): Promise<void>;
   /** Checks once the executions that have watchers on this server, if another server is there and no broker. */
   look(): Promise<void>;
   /**
@@ -16,7 +18,7 @@ export interface Elsewhere {
 /** What {@link createElsewhere} needs. */
 export interface ElsewhereDeps {
   database: Database;
-  orchestrator: Pick<Orchestrator, "moved" | "wake" | "watched">;
+  orchestrator: Pick<Orchestrator, "moved" | "wake" | "watched" | "whenWatched">;
   /** Name of this server. */
   server: string;
   /** Whether a broker delivers other servers' notices. */
@@ -46,6 +48,7 @@ export function createElsewhere({ database, orchestrator, server, isTold, now }:
   let notBefore = 0;
   let offset = 0;
   return {
+    needed: orchestrator.whenWatched,
     async look() {
       if (isTold() || now() < notBefore) return;
       const watched = orchestrator.watched();

@@ -1,5 +1,6 @@
 import type { Program } from "../../engine/program/program.ts";
 import { unknownInputsInPieces } from "../../engine/program/unknown-inputs.ts";
+import type { ExecutionState } from "../../engine/state/state.ts";
 import { plainPath } from "../../language/document/catalog-path.ts";
 import { childCalls } from "../../language/load/child-calls.ts";
 import { batchLookup } from "../../platform/concurrency/coalesce.ts";
@@ -13,11 +14,12 @@ import {
   findParent,
   type ParentRow,
 } from "../../repositories/orchestration/find-startable.ts";
+import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
 import { callRefusal, decideUserAccess } from "../../schema/rules/access-rules.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { ParentRef } from "../../schema/words/event.ts";
+import type { ParentRef, Steered } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Access } from "../access/access.ts";
 import { type Audit, audited, inAuditLog } from "../access/audit.ts";
@@ -83,7 +85,7 @@ export interface ExecutionRequest {
 }
 
 /** An execution that was started, now or (`duplicate`) by an earlier call with the same key. */
-export interface Started extends Omit<Executable, "kind"> {
+export interface Started extends Pick<Executable, "catalogId" | "path" | "version"> {
   executionId: string;
   status: ExecutionStateName;
   duplicate: boolean;
@@ -96,6 +98,10 @@ interface StartDeps {
   orchestrator: Pick<Orchestrator, "start">;
   /** Cancels a child whose parent was cancelled while it started. */
   cancel(executionId: string, reason: string): Promise<unknown>;
+  /** The pause of a parent whose newest event this is; undefined if it has been resumed. */
+  pauseOf(executionId: string, lastEventId: number): Promise<ExecutionState["paused"]>;
+  /** Pauses a child whose parent was paused with all its children while it started. */
+  pause(executionId: string, pause: Steered): Promise<unknown>;
   access: Pick<Access, "user">;
   audit: Pick<Audit, "refused">;
   /** The compiled playbook of a catalog entry. */
@@ -104,7 +110,7 @@ interface StartDeps {
 
 /**
  * Starts executions. Rejects with `FlowError` NOT_FOUND (`Executable catalog entry not found`, no such parent), INVALID_INPUT,
- * CONFLICT for a parent that has ended, SYSTEM_PLAYBOOK for one that its parent may not call, FORBIDDEN by `permit` or for a child that its parent's user may not run, and with the
+ * CONFLICT for a parent that has ended, playbook_paused, SYSTEM_PLAYBOOK for one that its parent may not call, FORBIDDEN by `permit` or for a child that its parent's user may not run, and with the
  * errors of {@link Orchestrator.start}.
  */
 export function startExecutions(deps: StartDeps): (request: ExecutionRequest) => Promise<Started> {
@@ -117,7 +123,8 @@ export function startExecutions(deps: StartDeps): (request: ExecutionRequest) =>
   const parts = { deps, newestOf };
   const lookUp = async (request: ExecutionRequest) => {
     const found = await findEntry(database, newestOf, request);
-    if (isNewest(request)) newest.set(request.path, found);
+    // The end of a pause is not told: one that is paused is looked up again.
+    if (isNewest(request)) newest.set(request.path, found?.pausedAt == null ? found : undefined);
     if (found !== undefined && found.path !== request.path) await request.permit?.(found.path);
     return found;
   };
@@ -136,7 +143,7 @@ export function startExecutions(deps: StartDeps): (request: ExecutionRequest) =>
             return await begin(parts, request, current, false);
           });
     const { executionId, duplicate } = begun;
-    if (request.parent !== undefined) await endWithParent(deps, request.parent.execution_id, executionId);
+    if (request.parent !== undefined) await followParent(deps, request.parent.execution_id, executionId);
     return { ...begun, ...(duplicate && (await earlierEntry(database, executionId))) };
   };
 }
@@ -163,7 +170,9 @@ async function begin(
   if (parent !== undefined && typeof caller?.startedBy === "number") {
     await checkStarter(deps, parent.execution_id, caller.startedBy, entry.path);
   }
-  const { kind: _kind, ...what } = entry;
+  await checkPause(deps.database, entry, request);
+  const { catalogId, path, version } = entry;
+  const what = { catalogId, path, version };
   const { program } = await deps.programs(entry.catalogId);
   // A run with a target may stop before the call, and then does not need the called playbook.
   if (target === undefined) await checkChildren(program, newestOf, request);
@@ -242,6 +251,21 @@ function checkedEntry(entry: Executable | undefined, { resourceKind }: Execution
   throw new FlowError("NOT_FOUND", "Executable catalog entry not found");
 }
 
+/** Throws if the playbook is paused; a start that is repeated under its key is answered all the same. */
+async function checkPause(
+  database: Database,
+  { path, pausedAt, pausedBy, pauseReason }: Executable,
+  { idempotency }: ExecutionRequest,
+): Promise<void> {
+  if (pausedAt === null) return;
+  if (idempotency !== undefined && (await findStartByKey(database, idempotency.caller, idempotency.key))) return;
+  const why = pauseReason === null ? "" : `: ${pauseReason}`;
+  const message = `'${path}' was not started: ${pausedBy ?? "someone"} paused it at ${pausedAt.toISOString()}${why}`;
+  throw new FlowError("playbook_paused", `${message}. Resume it with 'flow catalog resume ${path}', or on its page`, {
+    detail: { path, since: pausedAt.toISOString(), by: pausedBy, reason: pauseReason },
+  });
+}
+
 async function openParent(database: Database, executionId: string): Promise<ParentRow> {
   const parent = await findParent(database, executionId, CHILD_DEPTH_MAX + 1);
   if (parent === undefined) {
@@ -258,10 +282,13 @@ async function openParent(database: Database, executionId: string): Promise<Pare
   return parent;
 }
 
-/** The cancellation of a parent looks for children once. A child that started at that moment is ended here. */
-async function endWithParent({ database, cancel }: StartDeps, parentId: string, executionId: string): Promise<void> {
-  const parent = await findExecution(database, parentId);
-  if (parent?.status === "CANCELLED") await cancel(executionId, "The caller was cancelled");
+/** The cancellation and the pause of a parent look for children once. A child that started since is ended or paused here. */
+async function followParent(deps: StartDeps, parentId: string, executionId: string): Promise<void> {
+  const parent = await findExecution(deps.database, parentId);
+  if (parent?.status === "CANCELLED") await deps.cancel(executionId, "The caller was cancelled");
+  if (parent?.status !== "PAUSED") return;
+  const pause = await deps.pauseOf(parentId, parent.lastEventId);
+  if (pause?.cascade === true) await deps.pause(executionId, pause);
 }
 
 async function earlierEntry(database: Database, executionId: string): Promise<Partial<Started>> {

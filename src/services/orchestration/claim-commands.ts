@@ -142,7 +142,13 @@ async function claimOne(
   let isRefused = false;
   const { at } = await runJob(withTimeLimits(parts), [entry.executionId], (base) => ({
     ...base,
-    check: () => undefined,
+    check(round) {
+      if (round.changes(entry.executionId)?.live.state.status !== "PAUSED") return;
+      throw new FlowError(
+        "CONFLICT",
+        `Execution ${entry.executionId} is paused: nothing of it is claimed before it is resumed`,
+      );
+    },
     async apply(round) {
       tentative = undefined;
       const changes = round.changes(entry.executionId);

@@ -4,6 +4,7 @@ import { heldStepsJob, inject, withTimeLimits } from "./jobs.ts";
 import { createDeadlines } from "./memory/deadlines.ts";
 import { createExecutionCache, type ExecutionCache } from "./memory/execution-cache.ts";
 import { createIdAllocator } from "./memory/id-allocator.ts";
+import { createIterationPace } from "./memory/iteration-pace.ts";
 import { loadExecution } from "./memory/load-execution.ts";
 import { createSubscriptions } from "./memory/subscriptions.ts";
 import type { Orchestrator, OrchestratorDeps } from "./orchestrator.ts";
@@ -16,6 +17,7 @@ import { createReadyQueue } from "./rounds/ready-queue.ts";
 import { createRefill } from "./rounds/refill-ready-queue.ts";
 import type { Job } from "./rounds/round.ts";
 import { createStart } from "./start.ts";
+import { takeUp } from "./take-up.ts";
 
 /** Builds the service. It works until {@link Orchestrator.close}. */
 export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
@@ -28,7 +30,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
   const deadlines = createDeadlines(clock);
   const subscriptions = createSubscriptions();
   const turns = createTurns(clock);
-  const applyDeps: ApplyDeps = { now, newId: () => ids.next(), env: deps.env, turns, save: deps.results.save };
+  const applyDeps = applyDepsOf(deps, () => ids.next(), turns);
   const roundLoop = createRoundLoop({
     ...deps,
     ...{ cache, ids, ready, applyDeps, now },
@@ -67,14 +69,14 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     start: createStart(parts),
     report: createReport(parts, claiming.offer),
     ...claiming,
-    inject: (executionId, event) => inject(withTimeLimits(parts), executionId, event),
+    inject: steering(parts, claiming.offer),
     recovery: createRecovery(parts),
     watch: subscriptions.watch,
     moved(executionId, place) {
       if (dropOutdated(cache, executionId, place.lastEventId)) subscriptions.notify(executionId, place.hasEnded);
     },
     wake: (executionId, mayHaveEnded) => subscriptions.notify(executionId, mayHaveEnded),
-    watched: subscriptions.watched,
+    ...{ watched: subscriptions.watched, whenWatched: subscriptions.whenWatched },
     isOpen(executionId) {
       const live = cache.peek(executionId)?.live;
       return live != null && !isTerminal(live.state.status);
@@ -86,6 +88,21 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
       roundLoop.leaveSteps();
       await finishRounds(roundLoop, cache);
     },
+  };
+}
+
+/** What rounds apply events with. */
+function applyDepsOf(deps: OrchestratorDeps, newId: () => number, turns: Turns): ApplyDeps {
+  const { clock, env, results, pace = createIterationPace() } = deps;
+  return { now: () => clock.now(), newId, env, turns, pace, save: results.save };
+}
+
+/** Folds external events, and goes on with what they have resumed. */
+function steering(parts: OrchestratorParts, offer: Orchestrator["offer"]): Orchestrator["inject"] {
+  return async (executionId, event) => {
+    const verdict = await inject(withTimeLimits(parts), executionId, event);
+    if (verdict === "accepted" && event.type === "execution.resumed") await takeUp(parts, offer, executionId);
+    return verdict;
   };
 }
 

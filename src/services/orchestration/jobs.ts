@@ -88,8 +88,23 @@ export async function inject(
   const told = (judged: Acceptance) => {
     verdict = judged;
   };
-  await runJob(roundLoop, [executionId], (base) => injectJob(event, base, told));
+  try {
+    await runJob(roundLoop, [executionId], (base) => injectJob(event, base, told));
+  } catch (error) {
+    if (!(error instanceof NothingToSteer)) throw error;
+    return error.verdict;
+  }
   return verdict;
+}
+
+/** A pause of what is paused already, a resumption of what is not, either after the end: refused only by a state that was just loaded. */
+class NothingToSteer extends FlowError {
+  readonly verdict: Acceptance;
+
+  constructor(verdict: Acceptance) {
+    super("CONFLICT", "The execution was paused, resumed or ended meanwhile");
+    this.verdict = verdict;
+  }
 }
 
 /**
@@ -173,7 +188,11 @@ function injectJob(event: FlowEvent, base: Omit<Job, "check" | "apply">, told: (
   return {
     ...base,
     check(round) {
-      if (changesOf(round, base) === undefined) throw unknownExecution(base.executionIds[0] ?? "");
+      const changes = changesOf(round, base);
+      if (changes === undefined) throw unknownExecution(base.executionIds[0] ?? "");
+      if (event.type !== "execution.paused" && event.type !== "execution.resumed") return;
+      const verdict = accept(changes.live.state, event);
+      if (verdict !== "accepted") throw new NothingToSteer(verdict);
     },
     async apply(round) {
       const changes = changesOf(round, base);
@@ -235,6 +254,8 @@ export function heldStepsJob(executionId: string, commands: readonly IssuedComma
       if (changes === undefined) return;
       await applyUndecided(changes, round.applyDeps);
       const { state } = changes.live;
+      // Their rows say so: they are taken up by the resumption.
+      if (state.status === "PAUSED") return;
       // Another server's worker may have been faster, or the execution has been stopped.
       for (const command of commands) if (openCommand(state, command.commandId)?.attempt === 0) changes.adopt(command);
     },

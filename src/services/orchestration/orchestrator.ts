@@ -10,6 +10,7 @@ import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import type { CachedExecution } from "./memory/execution-cache.ts";
+import type { IterationPace } from "./memory/iteration-pace.ts";
 import type { LoadDeps } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { MoveListener, Watched } from "./memory/subscriptions.ts";
@@ -148,6 +149,8 @@ export interface Orchestrator {
   isOpen(executionId: string): boolean;
   /** Executions with a watcher. */
   watched(): string[];
+  /** Resolves as soon as {@link Orchestrator.watched} has one, or the signal is aborted. */
+  whenWatched(signal: AbortSignal): Promise<void>;
   recovery: Recovery;
   /** Loaded executions in memory. While a round works on one, its state is ahead of what is committed. */
   inMemory(): CachedExecution[];
@@ -174,6 +177,8 @@ export interface OrchestratorDeps {
   poolOf?(path: string): string | undefined;
   /** Runs steps without effects here. Default: workers run them. */
   pureSteps?: PureSteps;
+  /** How many iterations of a loop share a command. Default: as many as are known to be short. */
+  pace?: IterationPace;
   clock: Clock;
   /** Calls later, after everything that arrived together has been queued: `setImmediate`. */
   defer(call: () => void): void;

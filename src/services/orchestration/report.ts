@@ -185,7 +185,7 @@ function createAnswer(claim: ClaimInput | undefined, giveBack: (commandIds: stri
       if (stage === "over") return giveAllBack(claimed);
       // A first try may have claimed commands, although the report itself has to be run again.
       commands.push(...claimed);
-      this.input = { ...this.input, limit: this.input.limit - claimed.length };
+      this.input = { ...this.input, limit: this.input.limit - claimed.reduce((sum, { slots }) => sum + slots, 0) };
       if (stage === "written") end();
     },
   };

@@ -183,10 +183,13 @@ function roundRunner(
     );
     const places = new Map([...moved].map((id) => [id, round.changeSets.get(id)?.live.lastEventId ?? 0]));
     const endings = new Map([...moved].flatMap((id) => endingOf(id, round)));
-    // Those that had the least of this round come first in the next: none of them starves.
+    // Those that had the least of this round come first in the next: none of them starves. Those that had nothing have nothing written
+    // either. What was refused is not here any more: its jobs run again.
     const taken = (id: string) => round.allowance?.taken(id) ?? 0;
     const held = new Map(
-      [...moved].flatMap((id) => heldOf(id, round)).sort(([one], [other]) => taken(one) - taken(other)),
+      [...round.changeSets.keys()]
+        .flatMap((id) => heldOf(id, round))
+        .sort(([one], [other]) => taken(one) - taken(other)),
     );
     deps.onCommitted({ moved: places, unclaimed, held, steps, ended, endings, cancelled, ...committed });
   };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { createGzip, gzip, gzipSync } from "node:zlib";
+import { createGzip, deflateRawSync, gzip } from "node:zlib";
 import { writingFile } from "../../platform/system/result-file.ts";
 import type { PayloadBody } from "../../ports/payload-store.ts";
 import type { ResultCompression } from "../../schema/api/results.ts";
@@ -81,8 +81,8 @@ function joined(parts: readonly Uint8Array[]): Buffer {
 }
 
 /** A payload that is in memory already. */
-export function takeText(text: string): Promise<TakenPayload> {
-  const buffer = Buffer.from(text);
+export function takeText(text: string | Uint8Array): Promise<TakenPayload> {
+  const buffer = typeof text === "string" ? Buffer.from(text) : joined([text]);
   const check = createPayloadCheck({ bytesMax: buffer.length, isJson: false });
   check.add(buffer);
   return inMemory(buffer, check.facts(), undefined);
@@ -106,11 +106,16 @@ async function inMemory(
   return { ...facts, compression: isSqueezed ? "gzip" : null, body, buffer, discard: async () => undefined };
 }
 
-/** Whether gzip halves the first 4 KiB: half a tenth of a millisecond that saves two for text that does not shrink. */
+/** What gzip puts around what it squeezed. */
+const GZIP_FRAME_BYTES = 18;
+/** A buffer that holds any sample, squeezed or not: the usual one, of 16 KiB, takes as long to get as the squeezing. */
+const SAMPLE = { ...GZIP, chunkSize: SAMPLE_BYTES + 64 };
+
+/** Whether gzip halves the first 4 KiB: 30 us that save two milliseconds for text that does not shrink. */
 function shrinksWell(payload: Buffer): boolean {
   if (payload.length < COMPRESSED_BYTES_MIN) return false;
   const sample = payload.subarray(0, SAMPLE_BYTES);
-  return gzipSync(sample, GZIP).length * 2 < sample.length;
+  return (deflateRawSync(sample, SAMPLE).length + GZIP_FRAME_BYTES) * 2 < sample.length;
 }
 
 /** Writes the payload to a file, as it is to be stored, on the disk before this returns. */

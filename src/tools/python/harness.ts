@@ -28,6 +28,7 @@ function textOf(name: string): string {
 }
 
 const HEAD_BYTES = 4;
+const NOTHING = Buffer.alloc(0);
 
 /** A frame of the protocol with an interpreter: its length in four bytes, big-endian, then `text`. */
 export function frame(text: string): Buffer {
@@ -39,16 +40,16 @@ export function frame(text: string): Buffer {
 }
 
 /**
- * Puts frames together again from the pieces that a socket gives, and calls `onFrame` with the text of each. Pieces are
+ * Puts frames together again from the pieces that a socket gives, and calls `onFrame` with the bytes of each. Pieces are
  * joined once per frame, not once per piece: a frame of 5 MB comes in about eighty.
  * `push` throws FlowError `INTERNAL` for a frame longer than `maxBytes`.
  */
-export function createFrameReader(maxBytes: number, onFrame: (text: string) => void) {
-  let pieces: Buffer[] = [];
+export function createFrameReader(maxBytes: number, onFrame: (bytes: Buffer<ArrayBuffer>) => void) {
+  let pieces: Buffer<ArrayBuffer>[] = [];
   let held = 0;
   let wanted: number | undefined;
 
-  function join(): Buffer {
+  function join(): Buffer<ArrayBuffer> {
     const data = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, held);
     pieces = [data];
     return data;
@@ -61,7 +62,7 @@ export function createFrameReader(maxBytes: number, onFrame: (text: string) => v
   }
 
   return {
-    push(piece: Buffer): void {
+    push(piece: Buffer<ArrayBuffer>): void {
       pieces.push(piece);
       held += piece.length;
       for (;;) {
@@ -72,11 +73,10 @@ export function createFrameReader(maxBytes: number, onFrame: (text: string) => v
           drop(HEAD_BYTES);
         }
         if (held < wanted) return;
-        // The harness writes ASCII, which decodes faster as latin1.
-        const text = wanted === 0 ? "" : join().toString("latin1", 0, wanted);
+        const bytes = wanted === 0 ? NOTHING : join().subarray(0, wanted);
         drop(wanted);
         wanted = undefined;
-        onFrame(text);
+        onFrame(bytes);
       }
     },
   };

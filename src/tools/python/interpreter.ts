@@ -6,8 +6,10 @@ import type { Duplex, Readable } from "node:stream";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import { noteJsonText } from "../../schema/words/json-text.ts";
+import type { LargeJson } from "../../schema/words/outcome.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { BOOTSTRAP, createFrameReader, EXIT_TOO_OLD, frame, HARNESS, PYTHON_MINIMUM } from "./harness.ts";
+import { outlineOf } from "./large-value.ts";
 import { createOutputReader } from "./output.ts";
 
 /** Most JSON of one result; what is larger belongs in a file or a store. The harness refuses it before sending. */
@@ -70,6 +72,7 @@ export interface PythonError {
 /** How a task ended. */
 export type PythonAnswer =
   | { type: "value"; value: Json }
+  | { type: "large"; value: LargeJson }
   | { type: "error"; error: PythonError }
   /** {@link Interpreter.kill} was called. */
   | { type: "stopped" }
@@ -79,18 +82,31 @@ export type PythonAnswer =
 type Message =
   | { type: "ready"; executable: string }
   | { type: "names" }
-  | { type: "done"; retire: boolean; value?: Json; error?: PythonError };
+  | { type: "done"; retire: boolean; value?: Json; error?: PythonError; large?: LargeJson };
 
 /** What stands before the value in a message with one. */
 const BEFORE_VALUE = /^\{"type":"done","retire":(?:true|false),"value":/;
+const BEFORE_VALUE_CHARS = 64;
 
-/** Parses a message. The value of a result keeps its text: that of most results is what they are reported or stored as. */
-function parseMessage(text: string): Message {
+/**
+ * Parses a message. The value of a result keeps its text: that of most results is what they are reported or stored as. A large one
+ * stays as it came, where that is possible.
+ */
+function parseMessage(bytes: Buffer<ArrayBuffer>): Message {
+  const head = BEFORE_VALUE.exec(bytes.toString("latin1", 0, BEFORE_VALUE_CHARS))?.[0];
+  const large = head === undefined ? undefined : outlineOf(bytes.subarray(head.length, -1));
+  if (head !== undefined && large !== undefined) return { type: "done", retire: head.includes("true"), large };
+  // The harness writes ASCII, which decodes faster as latin1.
+  const text = bytes.toString("latin1");
   const message = JSON.parse(text) as Message;
   if (message.type !== "done" || message.value === undefined) return message;
-  const before = BEFORE_VALUE.exec(text)?.[0];
-  if (before !== undefined) noteJsonText(message.value, text.slice(before.length, -1));
+  if (head !== undefined) noteJsonText(message.value, text.slice(head.length, -1));
   return message;
+}
+
+function answerOf({ value = null, error, large }: Extract<Message, { type: "done" }>): PythonAnswer {
+  if (error !== undefined) return { type: "error", error };
+  return large === undefined ? { type: "value", value } : { type: "large", value: large };
 }
 
 interface Current {
@@ -226,8 +242,8 @@ export class Interpreter {
   }
 
   private readProtocol(): void {
-    const frames = createFrameReader(FRAME_BYTES_MAX, (text) => this.onMessage(parseMessage(text)));
-    this.protocol.on("data", (piece: Buffer) => {
+    const frames = createFrameReader(FRAME_BYTES_MAX, (bytes) => this.onMessage(parseMessage(bytes)));
+    this.protocol.on("data", (piece: Buffer<ArrayBuffer>) => {
       try {
         frames.push(piece);
       } catch {
@@ -254,10 +270,7 @@ export class Interpreter {
       case "done":
         if (message.retire) this.spent = true;
         if (this.current === undefined) return;
-        this.current.answer =
-          message.error === undefined
-            ? { type: "value", value: message.value ?? null }
-            : { type: "error", error: message.error };
+        this.current.answer = answerOf(message);
         this.settleWhenComplete();
         return;
     }

@@ -1,8 +1,12 @@
 import { FlowError } from "../../schema/words/errors.ts";
 import { Interpreter, type InterpreterOptions } from "./interpreter.ts";
 
-/** An interpreter is replaced after this many tasks, so that what slowly leaks in modules cannot add up. */
-const TASKS_PER_INTERPRETER = 1_000;
+/**
+ * An interpreter is replaced after this many tasks, so that what slowly leaks in modules cannot add up. One that visibly grows is
+ * replaced earlier (`harness/isolation.py`). A start costs 100 to 150 ms of CPU: after each thousandth task it would be as much for
+ * a task as running a small one.
+ */
+const TASKS_PER_INTERPRETER = 10_000;
 /** Idle interpreters beyond the warm ones stay this long, which spans the pauses of a parallel loop. */
 const SURPLUS_IDLE_MS = 10_000;
 /** Warm ones stay this long; the next task after that pays one start. */

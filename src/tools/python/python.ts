@@ -9,6 +9,7 @@ import type { ScriptFiles } from "../scripts/file.ts";
 import type { ScriptFetcher } from "../scripts/http.ts";
 import type { ScriptPlaces } from "../scripts/script-source.ts";
 import type { PythonAnswer, PythonError, PythonRequest } from "./interpreter.ts";
+import { largeResult } from "./large-value.ts";
 import { PythonPool } from "./pool.ts";
 import { pythonSource } from "./source.ts";
 
@@ -98,6 +99,8 @@ function resultOf(answer: PythonAnswer, label: string, call: ToolCall, sandbox: 
   switch (answer.type) {
     case "value":
       return { status: "ok", data: answer.value };
+    case "large":
+      return largeResult(answer.value);
     case "error":
       return exceptionResult(answer.error, label, call, sandbox);
     case "stopped":

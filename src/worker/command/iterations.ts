@@ -22,12 +22,18 @@ export async function runIterations(
   let next = 0;
   let ended = 0;
   let isStopped = false;
+  const { below = loop.from, above = [] } = loop.ended ?? {};
   const runInTurn = async () => {
     while (!isStopped && !signal.aborted && next < loop.items.length) {
       const offset = next;
       next += 1;
+      if (loop.from + offset < below || above.includes(loop.from + offset)) {
+        ended += 1;
+        continue;
+      }
       const end = await runIteration(context, step, loop, offset, written, ref, report, signal);
-      for (const [name, value] of end.set) setOwn(written, name, value);
+      // Those that begin together see nothing of each other, as little as in commands of their own.
+      if (loop.at_once !== true) for (const [name, value] of end.set) setOwn(written, name, value);
       ended += 1;
       if (end.error !== null && loop.stop_on_error) isStopped = true;
     }

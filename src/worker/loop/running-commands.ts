@@ -1,5 +1,7 @@
 import type { ClaimedWork } from "../../ports/work-server.ts";
+import { iterationSlots, iterationsLeft } from "../../schema/rules/iteration-slots.ts";
 import type { Report } from "../deps.ts";
+import type { Ended } from "../reporting/deliver.ts";
 import type { Slots } from "../slots.ts";
 import type { WorkerEvent } from "../worker-event.ts";
 import { type RunClaimedCommandDeps, runClaimedCommand } from "./run-claimed-command.ts";
@@ -8,6 +10,10 @@ import { createRunningCommand, type RunningCommand } from "./running-command.ts"
 /** {@link RunningCommand}, with what only the table of them looks at. */
 export interface TrackedCommand extends RunningCommand {
   readonly row: number;
+  /** What it still has of the worker's slots. */
+  slots: number;
+  /** Iterations that are still to end, of those that begin at once; else 1. */
+  left: number;
   /** Sub-playbooks that it waits for. */
   children: number;
   /** Nothing of it runs here any more. */
@@ -32,8 +38,10 @@ export interface RunningCommandsDeps extends RunClaimedCommandDeps {
 export interface RunningCommands {
   /** Runs commands that were claimed. */
   start(commands: readonly ClaimedWork[]): void;
-  /** The server has the end of this one: its slot is free. */
-  acknowledged(claim: TrackedCommand): void;
+  /** Slots that are free when the server has this of a command. */
+  freedBy(claim: TrackedCommand, ended: Ended): number;
+  /** The server has what this one reported: the slots of what has ended are free. */
+  acknowledged(claim: TrackedCommand, ended: Ended): void;
   find(commandId: string): TrackedCommand | undefined;
   all(): TrackedCommand[];
   /** Resolves when none is running; new ones may start right after. */
@@ -52,7 +60,7 @@ export function createRunningCommands(parts: RunningCommandsDeps): RunningComman
     runningTable.remove(claim.row);
     const id = claim.work.command.command_id;
     if (running.get(id) === claim) running.delete(id);
-    if (claim.children === 0) slots.giveBack();
+    if (claim.children === 0) slots.giveBack(claim.slots);
     emit({ type: "command.ended", work: claim.work, durationMs: deps.clock.now() - claim.startedAt, outcome });
     if (running.size === 0) whenNone();
   };
@@ -67,10 +75,13 @@ export function createRunningCommands(parts: RunningCommandsDeps): RunningComman
       if (claim.isDone) end(claim, "given up");
     };
     const base = createRunningCommand({ work, startedAt: deps.clock.now(), controller: parts.newAbort(), onGiveUp });
-    const claim: TrackedCommand = { ...base, row: runningTable.add(work), children: 0, isDone: false, isOver: false };
+    const row = runningTable.add(work);
+    const left = iterationsLeft(work.command.loop);
+    const place = { row, left, slots: iterationSlots(left) };
+    const claim: TrackedCommand = { ...base, ...place, children: 0, isDone: false, isOver: false };
     const to = parts.open(claim);
     running.set(id, claim);
-    slots.take();
+    slots.take(claim.slots);
     void run(claim, to.report);
   };
 
@@ -91,7 +102,11 @@ export function createRunningCommands(parts: RunningCommandsDeps): RunningComman
     start(commands) {
       for (const work of commands) begin(work);
     },
-    acknowledged: (claim) => end(claim, "reported"),
+    freedBy,
+    acknowledged(claim, ended) {
+      if (ended.isEnd) end(claim, "reported");
+      else if (!claim.isOver) shrink(claim, slots, ended);
+    },
     find: (commandId) => running.get(commandId),
     all: () => [...running.values()],
     untilNone: () =>
@@ -100,6 +115,18 @@ export function createRunningCommands(parts: RunningCommandsDeps): RunningComman
         if (running.size === 0) resolve();
       }),
   };
+}
+
+function freedBy({ slots, left }: TrackedCommand, { iterations, isEnd }: Ended): number {
+  return isEnd ? slots : slots - iterationSlots(left - iterations);
+}
+
+/** Gives back the slots of the iterations that have ended. */
+function shrink(claim: TrackedCommand, slots: Slots, ended: Ended): void {
+  const freed = freedBy(claim, ended);
+  claim.left -= ended.iterations;
+  claim.slots -= freed;
+  if (freed > 0) slots.giveBack(freed);
 }
 
 /** While a command waits for sub-playbooks, its slot is free. */

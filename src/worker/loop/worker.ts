@@ -51,6 +51,7 @@ export function createWorker(parts: WorkerParts): Worker {
     random,
     slots,
     start,
+    freedBy: running.freedBy,
     acknowledged: running.acknowledged,
     giveUp: (claim, why) => claim.giveUp(why),
     answerLost: () => parts.beat(),

@@ -19,13 +19,23 @@ export interface DeliveryParts<C extends { readonly work: ClaimedWork }> {
   slots: Slots;
   /** A fresh idempotency key. */
   newKey(): string;
-  /** The server has the end of this command. */
-  acknowledged(claim: C): void;
+  /** Slots that are free when the server has this of a command. */
+  freedBy(claim: C, ended: Ended): number;
+  /** The server has events of this command. */
+  acknowledged(claim: C, ended: Ended): void;
   /** Commands that came with an answer. */
   start(commands: ClaimedWork[]): void;
   /** An answer was lost on its way, perhaps with commands in it. */
   answerLost(): void;
   emit(event: WorkerEvent): void;
+}
+
+/** What has ended of a command, as far as the server knows now. */
+export interface Ended {
+  /** Iterations with slots of their own. */
+  iterations: number;
+  /** The command itself. */
+  isEnd: boolean;
 }
 
 /** What delivering needs from the owner of the events. */
@@ -52,7 +62,7 @@ export async function deliver<C extends { readonly work: ClaimedWork }>(
   const { slots } = parts;
   let left = batch;
   while (left.length > 0) {
-    const freed = left.filter(({ ends, outbox }) => ends && !outbox.closed).length;
+    const freed = left.reduce((sum, part) => sum + freedBy(parts, part), 0);
     const limit = delivery.claims() ? Math.max(0, Math.min(CLAIM_MAX, freed + slots.free())) : 0;
     const promised = Math.max(0, limit - freed);
     slots.promise(promised);
@@ -69,6 +79,20 @@ export async function deliver<C extends { readonly work: ClaimedWork }>(
       slots.unpromise(promised);
     }
   }
+}
+
+/** Slots that are free when the server has taken this part. */
+function freedBy<C extends { readonly work: ClaimedWork }>(
+  parts: Pick<DeliveryParts<C>, "freedBy">,
+  part: Part<C>,
+): number {
+  return part.outbox.closed ? 0 : parts.freedBy(part.outbox.claim, endedIn(part));
+}
+
+function endedIn<C>({ texts, ends }: Part<C>): Ended {
+  let iterations = 0;
+  for (const { endsIteration } of texts) if (endsIteration === true) iterations += 1;
+  return { iterations, isEnd: ends };
 }
 
 type Answer = Exclude<ReportAnswer, { status: "unavailable" }>;
@@ -119,7 +143,8 @@ function settle<C extends { readonly work: ClaimedWork }>(
 ): void {
   for (const part of left) {
     delivery.answered(part);
-    if (part.ends) parts.acknowledged(part.outbox.claim);
+    const ended = endedIn(part);
+    if (ended.isEnd || ended.iterations > 0) parts.acknowledged(part.outbox.claim, ended);
   }
   if (duplicate) parts.answerLost();
   parts.start(commands);

@@ -14,6 +14,8 @@ export const BATCH_BYTES_MAX = EVENT_BYTES_MAX;
 export interface Text {
   json: string;
   bytes: number;
+  /** The end of an iteration that has a slot of its own. */
+  endsIteration?: true;
   /** What this text reports on: it replaces an older waiting text about the same thing, so that they do not pile up. */
   newestOf?: string;
 }
@@ -53,6 +55,10 @@ export interface OutboxQueue<Claim> {
   answered(part: Part<Claim>): void;
   /** A command's end waits to be sent, or more than one request holds: no reason to wait for company. */
   isUrgent(): boolean;
+  /** As much waits as one request holds. */
+  isFull(): boolean;
+  /** Commands whose ends wait to be sent, by their claims. */
+  ended(): Claim[];
   isEmpty(): boolean;
   /** Bytes that wait or are in requests. */
   bytes(): number;
@@ -71,6 +77,7 @@ export function createOutboxQueue<Claim>(): OutboxQueue<Claim> {
     events += outbox.waiting.length;
     if (outbox.ended) ends += 1;
   };
+  const isFull = () => events >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
   const uncount = (outbox: Outbox<Claim>) => {
     outbox.queued = false;
     events -= outbox.waiting.length;
@@ -82,9 +89,7 @@ export function createOutboxQueue<Claim>(): OutboxQueue<Claim> {
     add(outbox, texts, isEnd) {
       const { queued } = outbox;
       if (queued) uncount(outbox);
-      for (const text of texts) {
-        bytes += text.bytes - put(outbox.waiting, text);
-      }
+      for (const text of texts) bytes += text.bytes - put(outbox.waiting, text);
       outbox.ended ||= isEnd;
       if (outbox.inFlight) return;
       if (!queued) queue.push(outbox);
@@ -101,15 +106,13 @@ export function createOutboxQueue<Claim>(): OutboxQueue<Claim> {
     take() {
       const parts: Part<Claim>[] = [];
       const room = { events: BATCH_EVENTS_MAX, bytes: BATCH_BYTES_MAX };
-      let taken = 0;
       for (const outbox of queue) {
         const texts = takeTexts(outbox, room);
         if (texts.length === 0) break;
         parts.push({ outbox, texts, ends: outbox.ended && outbox.waiting.length === texts.length });
-        taken += 1;
         if (outbox.waiting.length > texts.length) break;
       }
-      queue.splice(0, taken);
+      queue.splice(0, parts.length);
       for (const { outbox, texts } of parts) {
         uncount(outbox);
         outbox.inFlight = true;
@@ -124,7 +127,9 @@ export function createOutboxQueue<Claim>(): OutboxQueue<Claim> {
       queue.push(outbox);
       count(outbox);
     },
-    isUrgent: () => ends > 0 || events >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX,
+    isUrgent: () => ends > 0 || isFull(),
+    isFull,
+    ended: () => queue.flatMap(({ ended, claim }) => (ended ? [claim] : [])),
     isEmpty: () => queue.length === 0,
     bytes: () => bytes,
   };

@@ -102,7 +102,11 @@ function sealedResults(results: WritableResultStore, { secrets, sealerOf, seal, 
   return {
     kind: results.kind,
     load: async (ref) => await open(await results.load(ref)),
-    async save(ref, json, keeping) {
+    async save(ref, text, keeping) {
+      // No secret is known that could be in it.
+      if (typeof text !== "string" && secrets.isEmpty && keeping?.sensitive !== true)
+        return await results.save(ref, text, keeping);
+      const json = typeof text === "string" ? text : new TextDecoder().decode(text);
       if (keeping?.sensitive !== true) return await results.save(ref, await sealJson(json), keeping);
       const { sensitive: _, ...rest } = keeping;
       const sealer = await sealerOf();

@@ -10,7 +10,7 @@ import type { ResultAbout, StoredResult } from "../../schema/words/result.ts";
 import { type Accumulation, createAccumulation } from "./accumulate.ts";
 import type { TaskRun } from "./command-context.ts";
 import type { PipelineRun } from "./pipeline-run.ts";
-import { type Kept, type ResultPlace, storeResult } from "./store-result.ts";
+import { type Kept, type ResultPlace, storeLarge, storeResult } from "./store-result.ts";
 
 /** Bytes that an error takes in the state, roughly. */
 const ERROR_BYTES = 256;
@@ -51,9 +51,12 @@ async function store(run: PipelineRun, { task, taskRunId }: TaskRun, answer: Too
   const runs = accumulationOf(run, task);
   const where = placeOf(run, task, runs?.nextId(taskRunId) ?? taskRunId);
   const { results } = run.context.deps;
-  const data = dataOf(answer);
-  const kept = await storeResult(results, where, data, answer.virtual, configOf(run, task));
-  if (answer.status === "ok") await runs?.add(kept, where, data);
+  const config = configOf(run, task);
+  const kept =
+    (await storeLarge(results, where, answer, config)) ??
+    (await storeResult(results, where, dataOf(answer), answer.virtual, config));
+  // Its value is asked for only where runs are joined.
+  if (answer.status === "ok") await runs?.add(kept, where, dataOf(answer));
   return kept;
 }
 

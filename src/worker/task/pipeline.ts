@@ -123,7 +123,7 @@ async function runOnce(
   if (verdict.verdict.do !== "retry") settle(state, task, kept.result, outcome, result.status === "ok");
   const delayMs = verdict.verdict.do === "retry" ? verdict.verdict.delayMs : undefined;
   await run.report(reports(run, task, { taskRunId, tries, durationMs, result, kept, delayMs, log: log.whole() }));
-  forgetJsonText(result.data);
+  if (result.large === undefined) forgetJsonText(result.data);
   return { verdict: verdict.verdict, error: failure };
 }
 

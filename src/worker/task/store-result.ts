@@ -6,6 +6,7 @@ import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../sch
 import { isDeeper, RESULT_DEPTH_MAX } from "../../schema/words/json-depth.ts";
 import { jsonText } from "../../schema/words/json-text.ts";
 import type { Manifest } from "../../schema/words/manifest.ts";
+import type { ToolResult } from "../../schema/words/outcome.ts";
 import type { ResultConfig } from "../../schema/words/playbook.ts";
 import type { ResultRef, StoredResult } from "../../schema/words/result.ts";
 
@@ -58,6 +59,23 @@ export async function storeResult(
     bytes += field.bytes;
   }
   return { result: Object.keys(fields).length === 0 ? main.result : { ...main.result, virtual: fields }, bytes };
+}
+
+/**
+ * Stores the text of a large result as it came, without reading its value; what is shown of it is the same as
+ * {@link storeResult} shows. Undefined where its value is needed: it is inline, sensitive, or has fields that are selected.
+ */
+export async function storeLarge(
+  store: WritableResultStore,
+  place: ResultPlace,
+  { large, virtual }: ToolResult,
+  config: ResultConfig,
+): Promise<Kept | undefined> {
+  if (large === undefined || virtual !== undefined || config.sensitive || config.select.length > 0) return undefined;
+  const { text, outline } = large;
+  if (text.length <= inlineBytesMax(config)) return undefined;
+  const shown = { extracted: scalars(outline), fields: fieldNames(outline) };
+  return { result: { ref: await storeText(store, resultUri(place), text, shown, config) }, bytes: REFERENCE_BYTES };
 }
 
 /** Bytes that a reference takes in the state, roughly: what a loop's tail is measured by. */
@@ -141,7 +159,7 @@ export interface Shown {
 async function storeText(
   store: WritableResultStore,
   ref: string,
-  json: string,
+  json: string | Uint8Array<ArrayBuffer>,
   { extracted, fields }: Shown,
   config: ResultConfig,
 ): Promise<ResultRef> {
@@ -232,7 +250,8 @@ function selected(data: Json, { select }: ResultConfig): JsonObject {
 }
 
 /** The beginning of the text, cut between two characters. */
-function preview(json: string, bytes: number, max: number): ResultRef["preview"] {
+function preview(text: string | Uint8Array<ArrayBuffer>, bytes: number, max: number): ResultRef["preview"] {
+  const json = typeof text === "string" ? text : new TextDecoder().decode(text.subarray(0, max));
   if (bytes <= max) return { truncated: false, bytes, sample: json };
   const { read } = new TextEncoder().encodeInto(json.slice(0, max), new Uint8Array(max));
   return { truncated: true, bytes, sample: json.slice(0, read) };

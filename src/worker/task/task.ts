@@ -183,8 +183,12 @@ async function execute(
       source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },
     });
   const limitMs = prepared.timeoutMs ?? tool.defaultTimeoutMs;
-  const work = withDeadline(deps.clock, call, limitMs, run.signal, describe(run));
-  const result = await work.finally(() => progress.end(run.signal));
+  let result: ToolResult;
+  try {
+    result = await withDeadline(deps.clock, call, limitMs, run.signal, describe(run));
+  } finally {
+    await progress.end(run.signal);
+  }
   // Any other tool's text only looks sealed: what it brings came from elsewhere.
   return task.kind === "artifact" ? { ...result, data: await context.open(result.data) } : result;
 }

@@ -54,9 +54,12 @@ export function drive(program: Program, seed: number, watch: Watch = {}): { stat
   return { state, log };
 }
 
-/** What one worker does next to one of the open commands. */
+/** What one worker does next to one of the open commands; or someone pauses the run, or resumes it. */
 function move(state: ExecutionState, random: Random, now: number): FlowEvent[] {
-  const open = Object.entries(state.commands);
+  const isPaused = state.status === "PAUSED";
+  const open = Object.entries(state.commands).filter(([, { attempt }]) => !isPaused || attempt > 0);
+  if (isPaused && (open.length === 0 || random.chance(0.1))) return [{ type: "execution.resumed", at: now }];
+  if (!isPaused && random.chance(0.02)) return [{ type: "execution.paused", at: now }];
   assert.ok(open.length > 0, `Nothing can happen any more: active ${state.active}, waiting ${state.waiting}`);
   const [command_id, command] = random.pick(open);
   const { step, attempt } = command;

@@ -64,6 +64,15 @@ export function cancelled(reason = "asked to"): Report {
   return ({ now }) => [{ type: "execution.cancelled", at: now, reason }];
 }
 
+/** A person pauses the execution, or resumes it. */
+export function paused(reason?: string): Report {
+  return ({ now }) => [{ type: "execution.paused", at: now, ...(reason !== undefined && { reason }) }];
+}
+
+export function resumed(): Report {
+  return ({ now }) => [{ type: "execution.resumed", at: now }];
+}
+
 /** The run's own time is over: told from outside, since the engine has no clock. */
 export function timedOut(): Report {
   const error: TaskError = { kind: "timeout", code: "TIMEOUT", message: "the run took too long", retryable: false };

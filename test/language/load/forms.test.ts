@@ -297,7 +297,7 @@ describe("forms of a policy rule", () => {
 
 describe("forms of a loop", () => {
   const cases: [name: string, text: string, expected: Json][] = [
-    ["defaults", "{ in: '{{ x }}' }", { in: "{{ x }}", iterator: "item", mode: "sequential", exec: "distributed" }],
+    ["defaults", "{ in: '{{ x }}' }", { in: "{{ x }}", iterator: "item", mode: "sequential", exec: "auto" }],
     [
       "all of spec",
       "{ in: [1], element: e, spec: { mode: async, max_in_flight: 4, policy: { exec: local }, on_error: continue } }",
@@ -306,17 +306,17 @@ describe("forms of a loop", () => {
     [
       "older names",
       "{ collection: '{{ x }}', iterator: e, mode: parallel }",
-      { in: "{{ x }}", iterator: "e", mode: "parallel", exec: "distributed" },
+      { in: "{{ x }}", iterator: "e", mode: "parallel", exec: "auto" },
     ],
     [
       "failures tolerated as a count",
       "{ in: 3, spec: { on_error: { tolerate: 2 } } }",
-      { in: 3, iterator: "item", mode: "sequential", exec: "distributed", onError: { tolerate: 2 } },
+      { in: 3, iterator: "item", mode: "sequential", exec: "auto", onError: { tolerate: 2 } },
     ],
     [
       "failures tolerated as a share",
       "{ in: 3, spec: { on_error: { tolerate: 5% } } }",
-      { in: 3, iterator: "item", mode: "sequential", exec: "distributed", onError: { toleratePercent: 5 } },
+      { in: 3, iterator: "item", mode: "sequential", exec: "auto", onError: { toleratePercent: 5 } },
     ],
     [
       "a cursor with its defaults",
@@ -334,7 +334,7 @@ describe("forms of a loop", () => {
         },
         iterator: "item",
         mode: "cursor",
-        exec: "distributed",
+        exec: "auto",
       },
     ],
     [
@@ -354,7 +354,7 @@ describe("forms of a loop", () => {
         },
         iterator: "item",
         mode: "cursor",
-        exec: "distributed",
+        exec: "auto",
       },
     ],
   ];

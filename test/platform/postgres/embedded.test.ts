@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -33,6 +33,25 @@ async function newHome(): Promise<string> {
   await chmod(home, 0o755);
   folders.push(home);
   return home;
+}
+
+let template: Promise<string> | undefined;
+
+/** The folder of a server that was started once and stopped. Made once and copied: PostgreSQL takes a second to make its data. */
+async function startedBefore(folder?: string): Promise<string> {
+  template ??= makeTemplate();
+  const copy = folder ?? join(await newHome(), "postgres");
+  // It keeps the owner: as root, data belongs to another user.
+  execFileSync("cp", ["-pR", await template, copy]);
+  return copy;
+}
+
+async function makeTemplate(): Promise<string> {
+  const folder = join(await newHome(), "postgres");
+  await (await start(folder)).stop();
+  // Each copy looks for a port of its own.
+  for (const name of ["port", "server.log"]) await rm(join(folder, name), { force: true });
+  return folder;
 }
 
 async function start(folder: string): Promise<EmbeddedPostgres & { lines: string[] }> {
@@ -98,7 +117,7 @@ test("the first start makes a database, the next one finds its data on the same 
 });
 
 test("only the service's role gets in, with its password, and it is no superuser", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const { url, port } = await start(folder);
   const [role] = await query(
     url,
@@ -138,7 +157,9 @@ function passwordOf({ url }: EmbeddedPostgres): string {
 }
 
 test("a socket in the data folder lets in the service alone, with its password, and no other user of the machine", async () => {
-  const folder = join(await newHome(), "a folder", "postgres");
+  const home = join(await newHome(), "a folder");
+  await mkdir(home);
+  const folder = await startedBefore(join(home, "postgres"));
   const server = await start(folder);
   assert.deepEqual([await peer(server.socketUrl), await peer(server.url)], [undefined, "127.0.0.1"]);
   const { mode, uid } = await stat(join(server.data, `.s.PGSQL.${server.port}`));
@@ -152,7 +173,7 @@ test("a socket in the data folder lets in the service alone, with its password, 
 test("where its path is too long for a socket or has a comma, the service goes by TCP", async () => {
   const home = await newHome();
   for (const name of ["x".repeat(104 - home.length), "one,two"]) {
-    const server = await start(join(home, name));
+    const server = await start(await startedBefore(join(home, name)));
     assert.equal(server.socketUrl, server.url);
     assert.equal(await peer(server.socketUrl), "127.0.0.1");
     await server.stop();
@@ -162,7 +183,7 @@ test("where its path is too long for a socket or has a comma, the service goes b
 test("the longest path that a socket may have, and one byte more", async () => {
   const home = await newHome();
   // Its port is the same the second time, and counts.
-  const probe = await start(join(home, "probe"));
+  const probe = await start(await startedBefore(join(home, "probe")));
   await probe.stop();
   const port = await readFile(join(home, "probe", "port"), "utf8");
   for (const [bytes, expected] of [
@@ -170,7 +191,7 @@ test("the longest path that a socket may have, and one byte more", async () => {
     [104, "127.0.0.1"],
   ] as const) {
     const name = "x".repeat(bytes - `${home}//data/.s.PGSQL.${port}`.length);
-    await mkdir(join(home, name));
+    await startedBefore(join(home, name));
     await writeFile(join(home, name, "port"), port);
     const server = await start(join(home, name));
     assert.equal(server.port, Number(port));
@@ -180,7 +201,7 @@ test("the longest path that a socket may have, and one byte more", async () => {
 });
 
 test("a socket that is gone, or that a killed server left, is no obstacle", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const first = await start(folder);
   await rm(join(first.data, `.s.PGSQL.${first.port}`));
   assert.equal(await peer(first.socketUrl), "127.0.0.1");
@@ -196,7 +217,7 @@ test("a socket that is gone, or that a killed server left, is no obstacle", asyn
 });
 
 test("a cluster of a version without a socket lets the service in through it after the next start", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const first = await start(folder);
   await first.stop();
   const access = join(first.data, "pg_hba.conf");
@@ -226,7 +247,7 @@ async function forgetAuthAccount(folder: string): Promise<void> {
 }
 
 test("the account of logins gets in with its password, into the service's database alone, and may do nothing yet", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const server = await start(folder);
   await query(server.url, "create table secret as select 1 as value");
   const [role] = await query(
@@ -241,7 +262,7 @@ test("the account of logins gets in with its password, into the service's databa
 });
 
 test("a cluster that had no account of logins gets one with the next start, and keeps its data", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const first = await start(folder);
   await query(first.url, "create table kept as select 1 as value");
   await first.stop();
@@ -259,7 +280,7 @@ test("a cluster that had no account of logins gets one with the next start, and 
 });
 
 test("a server that an older version left running is restarted for the account, unless it is in use", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const left = await start(folder);
   await rm(join(folder, "auth-password"));
   const user = postgres(left.url, { max: 1, connection: { application_name: APPLICATION_NAME } });
@@ -274,8 +295,7 @@ test("a server that an older version left running is restarted for the account, 
 });
 
 test("a role of that name which an administrator made keeps its password", async () => {
-  const folder = join(await newHome(), "postgres");
-  await (await start(folder)).stop();
+  const folder = await startedBefore();
   await forgetAuthAccount(folder);
   const place = await findPlace(folder, () => undefined);
   const { code, output } = await runProgram(place.binaries.postgres, ["--single", "-D", place.data, "postgres"], {
@@ -289,7 +309,7 @@ test("a role of that name which an administrator made keeps its password", async
 });
 
 test("a server that was killed leaves its files behind and starts again with what was committed", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const first = await start(folder);
   await query(first.url, "create table kept as select 1 as value");
   const pid = await postmasterPid(first);
@@ -306,7 +326,7 @@ test("a server that was killed leaves its files behind and starts again with wha
 });
 
 test("a file of a killed server that names what is another program now does not keep it from starting", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const first = await start(folder);
   await first.stop();
   const file = join(first.data, "postmaster.pid");
@@ -334,7 +354,7 @@ test("two programs share a server: the first one out leaves it running, the last
 });
 
 test("a program that is killed leaves the server to the next one, which stops it in the end", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const killed = await startProgram(folder);
   await query(killed.url, "create table kept as select 1 as value");
   killed.child.kill("SIGKILL");
@@ -360,7 +380,7 @@ test("the lock of a program that was killed while starting is taken over", async
 });
 
 test("a port that is taken meanwhile is left to its owner", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const first = await start(folder);
   await first.stop();
   const owner = createServer();
@@ -383,7 +403,7 @@ test("a first start that was interrupted is done again", async () => {
 });
 
 test("a password that was deleted is made again, without losing data", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const first = await start(folder);
   await query(first.url, "create table kept as select 1 as value");
   await rm(join(folder, "password"));
@@ -397,7 +417,7 @@ test("a password that was deleted is made again, without losing data", async () 
 });
 
 test("data of another version of PostgreSQL is refused in PostgreSQL's words, with what to do", async () => {
-  const folder = join(await newHome(), "postgres");
+  const folder = await startedBefore();
   const first = await start(folder);
   await first.stop();
   await writeFile(join(first.data, "PG_VERSION"), "12\n");

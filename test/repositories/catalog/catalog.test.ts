@@ -62,7 +62,8 @@ test("an entry is read back as it was written: by path, by version, by id", asyn
     content: "text\r\nwith  spaces",
     payload,
   };
-  assert.deepEqual(await findNewest(database, "read/back"), expected);
+  const isStarted = { pausedAt: null, pausedBy: null, pauseReason: null };
+  assert.deepEqual(await findNewest(database, "read/back"), { ...expected, ...isStarted });
   assert.deepEqual(await findVersion(database, "read/back", 1), expected);
   assert.deepEqual(await findById(database, written.catalogId), expected);
 });

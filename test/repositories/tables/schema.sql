@@ -56,16 +56,16 @@ table command with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_facto
   created_at timestamp(3) with time zone not null default now()
   ended_at timestamp(3) with time zone
   command_after_execution CHECK ((command_id > execution_id))
-  command_attempt CHECK (((attempt >= 0) AND ((attempt > 0) OR (status = ANY (ARRAY['PENDING'::text, 'CANCELLED'::text])))))
+  command_attempt CHECK (((attempt >= 0) AND ((attempt > 0) OR (status = ANY (ARRAY['PENDING'::text, 'PAUSED'::text, 'CANCELLED'::text])))))
   command_ended CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))))
   command_lease CHECK ((num_nulls(worker, claimed_at, lease_expires_at) =
 CASE
     WHEN (status = ANY (ARRAY['CLAIMED'::text, 'RUNNING'::text])) THEN 0
     ELSE 3
 END))
-  command_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'RUNNING'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
+  command_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'PAUSED'::text, 'CLAIMED'::text, 'RUNNING'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
   command_pkey PRIMARY KEY (command_id)
-  INDEX command_for_cancel btree (execution_id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'RUNNING'::text]))
+  INDEX command_for_cancel btree (execution_id) WHERE (status = ANY (ARRAY['PENDING'::text, 'PAUSED'::text, 'CLAIMED'::text, 'RUNNING'::text]))
   INDEX command_for_claim btree (command_id) WHERE (status = 'PENDING'::text)
   INDEX command_for_group btree (kinds, COALESCE(jsonb_hash_extended(labels, (0)::bigint), (1)::bigint), command_id) WHERE (status = 'PENDING'::text)
   INDEX command_for_reaper btree (worker, command_id) WHERE (status = ANY (ARRAY['CLAIMED'::text, 'RUNNING'::text]))
@@ -269,6 +269,9 @@ table resource with fillfactor=80
   content_sha256 text not null
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  paused_at timestamp(3) with time zone
+  paused_by text
+  pause_reason text
   resource_kind CHECK ((kind = ANY (ARRAY['playbook'::text, 'agent'::text, 'mcp'::text])))
   resource_path CHECK ((path <> ''::text))
   resource_version CHECK ((version >= 1))

@@ -96,6 +96,41 @@ test("a heartbeat renews the leases of what the worker runs, also of those that 
   assert.ok((await leaseSeconds(over)) >= 119);
 });
 
+test("of many commands a heartbeat renews only leases that are no longer whole, and makes them half as long again", async () => {
+  const { sql } = database;
+  for (const [name, count] of [
+    ["w-few", 256],
+    ["w-many", 257],
+  ] as const) {
+    await setup.worker(name);
+    const held: string[] = [];
+    for (let command = 0; command < count; command += 1) held.push(await setup.held(name));
+    const running = held.map((commandId) => ({ commandId, attempt: 1 }));
+    const [first = "", second = ""] = held;
+    await sql`update flow.command set lease_expires_at = now() - interval '5 s' where command_id = ${first}`;
+    await sql`update flow.command set lease_expires_at = now() + interval '119 s' where command_id = ${second}`;
+    const places = async () => {
+      const rows = await sql<{ place: string }[]>`
+        select ctid::text as place from flow.command where worker = ${name} order by command_id`;
+      return rows.map(({ place }) => place);
+    };
+    assert.equal((await beat(name, running))?.held.length, count);
+    const whole = name === "w-many" ? 180 : 120;
+    for (const id of [first, second, held.at(-1) ?? ""]) {
+      assert.ok(Math.abs((await leaseSeconds(id)) - whole) <= 2, `${name}: ${await leaseSeconds(id)}`);
+    }
+    const renewed = await places();
+    assert.equal((await beat(name, running))?.held.length, count, "also those that need not be renewed");
+    // A row that is written again has another place.
+    if (name === "w-many") assert.deepEqual(await places(), renewed, "none is written");
+    else
+      assert.ok(
+        (await places()).every((place, index) => place !== renewed[index]),
+        "each is written",
+      );
+  }
+});
+
 test("a heartbeat returns the commands that were cancelled, ended or taken over, and renews none of them", async () => {
   await setup.worker("w2");
   const [cancelled, ended, retaken, foreign] = [

@@ -33,7 +33,7 @@ test("a login's playbook is started under the key of its ID token", async () => 
   assert.equal(await server.startLogin(INPUT, "login-1"), "7");
   const { method, path, body, idempotencyKey, session } = calls[0]!;
   assert.deepEqual([method, path, idempotencyKey, session], ["POST", "/api/execute", "login-1", undefined]);
-  assert.deepEqual(JSON.parse(body ?? ""), { path: "api_integration/idp/login", workload: {} });
+  assert.deepEqual(JSON.parse(String(body)), { path: "api_integration/idp/login", workload: {} });
 });
 
 test("a key that was used before is a conflict, a playbook that is missing makes logins unavailable", async () => {

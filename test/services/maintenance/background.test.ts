@@ -54,3 +54,32 @@ test("work that fails rests for its interval, also where it was behind", async (
   });
   assert.deepEqual(await pausesOf(work, 3), { pauses: [100, INTERVAL_MS, 100], failed: ["Error: away"] });
 });
+
+test("work with nothing to do waits for a cause, without a timer, and ends when it is told to stop", async () => {
+  const sleeps: number[] = [];
+  const runs: string[] = [];
+  let cause = () => {};
+  const work: BackgroundWork = {
+    name: "look",
+    intervalMs: 25,
+    until: (signal) =>
+      new Promise((resolve) => {
+        cause = resolve;
+        signal.addEventListener("abort", () => resolve());
+      }),
+    runOnce: () => runs.push("run"),
+  };
+  const sleep = async (ms: number) => void sleeps.push(ms);
+  const stop = startBackground([work], {
+    clock: { now: Date.now, sleep },
+    random: () => 0.5,
+    onError: (_, error) => assert.fail(String(error)),
+  });
+  await setImmediate();
+  assert.deepEqual([runs, sleeps], [[], []], "nothing to do");
+  cause();
+  await setImmediate();
+  assert.deepEqual([runs, sleeps], [["run"], [25]], "one run, and it waits again");
+  await stop();
+  assert.deepEqual(runs, ["run"], "told to stop, it does not run once more");
+});

@@ -73,7 +73,8 @@ async function runLocally({ path, rows, isRacy }: Simulated): Promise<Json> {
     results: {
       kind: "memory",
       load: (ref) => Promise.resolve(payloads.get(ref) ?? null),
-      save: (ref, json) => {
+      save: (ref, text) => {
+        const json = typeof text === "string" ? text : Buffer.from(text).toString();
         payloads.set(ref, JSON.parse(json) as Json);
         return Promise.resolve({ sha256: "", bytes: json.length });
       },

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type EventRecord, fromRecord } from "../../../src/schema/rules/event-record.ts";
+import { iterationSlots } from "../../../src/schema/rules/iteration-slots.ts";
 import type { EventOf, FlowEvent } from "../../../src/schema/words/event.ts";
 import { asManifest, isManifestRef } from "../../../src/schema/words/manifest.ts";
 import type { ResultRef } from "../../../src/schema/words/result.ts";
@@ -14,6 +15,7 @@ import { rootsWithLoss } from "./losses.ts";
 /** Checks what workers did and stored against what the log says of it. */
 export function assertWork(run: Simulation): void {
   effectsAreCounted(run);
+  endedStaysEnded(run);
   resultsAreReported(run);
   noTimeIsWasted(run);
 }
@@ -33,11 +35,19 @@ function noTimeIsWasted({ tables: { store }, faults: { counts }, slots, interfer
   const broken = (Object.keys(counts) as (keyof FaultPlan)[]).filter((kind) => counts[kind] > 0);
   if (broken.some((kind) => !kind.startsWith("notice"))) return;
   const patienceMs = broken.length === 0 ? PATIENCE_MS : PATIENCE_MS + POLL_MS;
-  const lives = new Map<string, { issued: number; claimed: number; ended: number }>();
-  for (const { event_type, command_id, created_at } of records(store.events)) {
-    if (typeof command_id !== "string") continue;
+  const lives = new Map<string, { execution: string; issued: number; claimed: number; ended: number; slots: number }>();
+  for (const record of records(store.events)) {
+    const { event_type, command_id, execution_id: execution, created_at } = record;
     const at = Date.parse(created_at);
-    const life = lives.get(command_id) ?? { issued: at, claimed: Number.POSITIVE_INFINITY, ended: at };
+    // What waited for the end of a pause begins to wait then.
+    if (event_type === "execution.resumed") {
+      for (const life of lives.values()) if (life.execution === execution && life.claimed > at) life.issued = at;
+    }
+    if (typeof command_id !== "string") continue;
+    const life = lives.get(command_id) ?? {
+      ...{ execution, issued: at, claimed: Number.POSITIVE_INFINITY, ended: at },
+      slots: slotsOf(record),
+    };
     lives.set(command_id, life);
     life.ended = at;
     if (event_type === "command.claimed") life.claimed = at;
@@ -46,7 +56,40 @@ function noTimeIsWasted({ tables: { store }, faults: { counts }, slots, interfer
     const at = issued + patienceMs;
     if (Math.min(claimed, ended) <= at) continue;
     const busy = [...lives.values()].filter((life) => life.claimed <= at && life.ended + PATIENCE_MS > at);
-    assert.ok(busy.length >= slots, `Command ${commandId} waits, and ${busy.length} of ${slots} slots are taken`);
+    const taken = busy.reduce((sum, life) => sum + life.slots, 0);
+    assert.ok(taken >= slots, `Command ${commandId} waits, and ${taken} of ${slots} slots are taken`);
+  }
+}
+
+/** What a command takes of its worker's capacity. */
+function slotsOf(record: EventRecord): number {
+  const event = fromRecord(record);
+  if (event.type !== "command.issued" || !isShared(record, event)) return 1;
+  const { from = 0, to = 0 } = event.iterations ?? {};
+  return iterationSlots(to - from);
+}
+
+/** Several iterations that begin at once, other than those of `exec: local`. */
+function isShared({ catalog_id }: EventRecord, { step, iterations }: EventOf<"command.issued">): boolean {
+  const exec = programOf(catalog_id).program.steps.get(step)?.loop?.loop.exec;
+  return exec !== "local" && iterations !== undefined && iterations.to - iterations.from > 1;
+}
+
+/** An iteration whose end is in the log is not run again when its command is claimed anew. */
+function endedStaysEnded({ tables: { store }, ledger }: Simulation): void {
+  const sharing = new Map<string, Set<number>>();
+  for (const record of records(store.events)) {
+    const event = fromRecord(record);
+    if (event.type === "command.issued" && isShared(record, event)) sharing.set(event.command_id, new Set());
+    if (event.type === "loop.iteration.completed" || event.type === "loop.iteration.failed")
+      sharing.get(event.command_id)?.add(event.iteration);
+    if (event.type !== "command.claimed") continue;
+    const { command_id: id, attempt: claim } = event;
+    for (const iteration of sharing.get(id) ?? []) {
+      const effects: readonly { attempt: number }[] = ledger.effects.get(`${id}-${iteration}-0`) ?? [];
+      const again = effects.filter(({ attempt }) => attempt >= claim);
+      assert.deepEqual(again, [], `Iteration ${iteration} of ${id} had ended before claim ${claim}`);
+    }
   }
 }
 

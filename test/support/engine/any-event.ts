@@ -202,4 +202,6 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
   "playbook.completed": [{}, { result_step: name }],
   "playbook.failed": [{ error }],
   "execution.cancelled": [{ reason: fc.string() }],
+  "execution.paused": [{}, { reason: fc.string(), by: name, cascade: fc.constant(true) }],
+  "execution.resumed": [{}, { reason: fc.string(), by: name }],
 };

@@ -10,7 +10,7 @@ function reader(maxBytes = 1_000_000) {
   const output = createOutputReader({
     mark: MARK,
     maxBytes,
-    line: (text) => seen.push(text),
+    line: (bytes) => seen.push(bytes.toString()),
     part: () => seen.push("<end>"),
   });
   return { seen, output };
@@ -61,7 +61,7 @@ test("frames are put together again from pieces of any size", () => {
   const bytes = Buffer.concat([frame("first"), frame(""), frame("x".repeat(70)), frame("last")]);
   for (let size = 1; size <= bytes.length; size++) {
     const seen: string[] = [];
-    const frames = createFrameReader(100, (text) => seen.push(text));
+    const frames = createFrameReader(100, (bytes) => seen.push(bytes.toString()));
     for (let at = 0; at < bytes.length; at += size) frames.push(bytes.subarray(at, at + size));
     assert.deepEqual(seen, ["first", "", "x".repeat(70), "last"], `in pieces of ${size}`);
   }

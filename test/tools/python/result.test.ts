@@ -115,6 +115,58 @@ test("5 MB go in and come back unchanged", async () => {
   assert.deepEqual(result.data, rows);
 });
 
+test("long texts come back as they are: of any length, with any character, alone and among other fields", async () => {
+  const odd = ["", '"', "\\", "\n", "\0", "\u001f", " ", "~", "\u007f", "\u0080", "é", "名", "😀", "\ud83d", "\u2028"];
+  const texts = [1_023, 1_024, 1_025, 5_000].flatMap((length) =>
+    odd.map((end) => "x".repeat(length - end.length) + end),
+  );
+  const alone = await Promise.all(texts.map((text) => tool.run(pythonCall("result = text", { input: { text } }))));
+  for (const [index, { data }] of alone.entries()) assert.equal(data, texts[index]);
+  const long = "y".repeat(2_000);
+  const code = "result = {'a': long, 'b\"\\u00e9': text, 'c': [2**60, float('nan'), {1}], 'd': long, 'e': {'f': text}}";
+  for (const text of texts) {
+    const { data } = await tool.run(pythonCall(code, { input: { long, text } }));
+    const c = ["1152921504606846976", null, [1]];
+    assert.deepEqual(data, { a: long, 'b"é': text, c, d: long, e: { f: text } });
+    assert.deepEqual(Object.keys(data as object), ["a", 'b"é', "c", "d", "e"]);
+  }
+});
+
+test("a dict of many long texts comes back, and one with keys of any type", async () => {
+  for (const count of [1, 63, 64, 65, 700]) {
+    const code = "result = {str(n): chr(97 + n % 26) * 1500 for n in range(count)}";
+    const { data } = await tool.run(pythonCall(code, { input: { count } }));
+    const expected = Array.from({ length: count }, (_, n) => [n, String.fromCharCode(97 + (n % 26)).repeat(1_500)]);
+    assert.deepEqual(data, Object.fromEntries(expected));
+  }
+  const { data } = await tool.run(pythonCall("result = {1: 'z' * 2000, None: 'b'}"));
+  assert.deepEqual(data, { "1": "z".repeat(2_000), null: "b" });
+});
+
+test("what has no JSON form beside a long text is refused with its place", async () => {
+  const beside = async (item: string) => {
+    const { error } = await tool.run(pythonCall(`a = {'long': 'x' * 2000}\na['b'] = ${item}\nresult = a`));
+    return error?.message ?? "";
+  };
+  assert.match(await beside("[object()]"), /result\['b'\]\[0\] is of type object/);
+  assert.match(await beside("{(1, 2): 3}"), /result\['b'\] has a key of type tuple/);
+  assert.match(await beside("[a]"), /result\['b'\]\[0\] contains itself/);
+});
+
+test("a result of 64 MiB is taken, and one byte more refused", async () => {
+  // With its quotation marks.
+  const most = 64 * 1_024 * 1_024;
+  for (const around of [2, '{"a":""}'.length]) {
+    const value = around === 2 ? "text" : "{'a': text}";
+    const code = `text = 'x' * size\nresult = ${value}`;
+    const taken = await tool.run(pythonCall(code, { input: { size: most - around } }));
+    assert.equal(JSON.stringify(taken.data)?.length, most);
+    const refused = await tool.run(pythonCall(code, { input: { size: most - around + 1 } }));
+    assert.equal(refused.error?.code, "RESULT_TOO_LARGE");
+    assert.match(refused.error?.message ?? "", /67108865 bytes of JSON/);
+  }
+});
+
 test("a result over 64 MiB is refused with its size", async () => {
   const result = await tool.run(pythonCall("result = 'x' * (65 * 1024 * 1024)"));
   assert.equal(result.error?.code, "RESULT_TOO_LARGE");

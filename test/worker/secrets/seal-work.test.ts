@@ -186,6 +186,23 @@ test("results are stored sealed and loaded open; text that escapes are in too", 
   assert.equal(again.sha256, saved.sha256, "work that is done again stores the same");
 });
 
+test("a text that was not read is searched for secrets where there are some, and passed on where there are none", async () => {
+  const value = { a: `x ${SECRET} y`, b: "plain".repeat(10_000) };
+  const bytes = Buffer.from(JSON.stringify(value));
+  const free = setup();
+  await free.work.deps.results.save("noetl://execution/3/a", bytes);
+  assert.deepEqual(await free.results.load("noetl://execution/3/a"), value);
+  assert.deepEqual(free.asked, []);
+  const { work, secrets, results } = setup();
+  secrets.note(SECRET);
+  await work.deps.results.save("noetl://execution/3/a", bytes);
+  const stored = await results.load("noetl://execution/3/a");
+  assert.doesNotMatch(JSON.stringify(stored), new RegExp(SECRET));
+  assert.deepEqual(await work.deps.results.load("noetl://execution/3/a"), value);
+  await work.deps.results.save("noetl://execution/3/b", bytes, { sensitive: true });
+  assert.match(String(await results.load("noetl://execution/3/b")), /^\[sealed:k1:[\w-]+\]$/);
+});
+
 test("a sensitive result is stored as one sealed text; the store does not see the flag", async () => {
   const { work, secrets, results } = setup();
   secrets.note(SECRET);

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import type { ResultKeeping, SavedResult } from "../../../src/ports/result-store.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { ResultConfig } from "../../../src/schema/words/playbook.ts";
-import { INLINE_BYTES_LIMIT, storeResult } from "../../../src/worker/task/store-result.ts";
+import { outlineOf } from "../../../src/tools/python/large-value.ts";
+import { INLINE_BYTES_LIMIT, storeLarge, storeResult } from "../../../src/worker/task/store-result.ts";
 
 const PLACE = { executionId: "1", step: "s", task: "t", taskRunId: "r" };
 
@@ -128,4 +129,56 @@ test("no limit of a task is beyond what an event has room for", async () => {
   const inlineMaxBytes = 10_000_000;
   assert.equal(await isInline(INLINE_BYTES_LIMIT, { inlineMaxBytes }), true);
   assert.equal(await isInline(INLINE_BYTES_LIMIT + 1, { inlineMaxBytes }), false);
+});
+
+/** What is kept of a value whose text came as a large one, and what was stored; undefined: its value is needed. */
+async function storedLarge(data: Json, config: Partial<ResultConfig>) {
+  const texts: (string | Uint8Array)[] = [];
+  const store = {
+    kind: "disk",
+    load: () => Promise.reject(new Error("Nothing is read")),
+    save: async (_ref: string, text: string | Uint8Array) => {
+      texts.push(text);
+      return { sha256: "ab", bytes: text.length };
+    },
+  };
+  const large = outlineOf(Buffer.from(JSON.stringify(data)));
+  assert.ok(large !== undefined);
+  const all = { select: [], sensitive: false, ...config };
+  const kept = await storeLarge(store, PLACE, { status: "ok", data: null, large }, all);
+  const usual = await storeResult(store, PLACE, data, undefined, all);
+  const asText = texts.map((text) => (typeof text === "string" ? text : Buffer.from(text).toString()));
+  return { kept, usual, texts: asText };
+}
+
+test("a large text is stored as it came, with the same reference as its value", async () => {
+  const long = "x".repeat(70_000);
+  const values: Json[] = [
+    long,
+    [long, 1],
+    { a: 1, b: null, c: "y".repeat(256), d: "y".repeat(257), e: long, f: { g: 1 }, "": true },
+    { "1": 1, "2": long, ["__proto__"]: 1, many: Array.from({ length: 1_000 }, (_, index) => index) },
+    Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`k${index}`.padEnd(200, "k"), long.slice(0, 2_000)])),
+  ];
+  for (const value of values) {
+    for (const previewMaxBytes of [0, 1, 2_048, 100_000, 1_000_000]) {
+      const { kept, usual, texts } = await storedLarge(value, { previewMaxBytes });
+      assert.deepEqual(kept, usual);
+      assert.deepEqual(texts, [JSON.stringify(value), JSON.stringify(value)]);
+    }
+  }
+});
+
+test("the value of a large text is needed up to the inline limit, and where it is sensitive or selected from", async () => {
+  const text = (bytes: number) => "x".repeat(bytes - 2);
+  const isRead = async (data: Json, config: Partial<ResultConfig>) =>
+    (await storedLarge(data, config)).kept === undefined;
+  assert.deepEqual(await Promise.all([65_535, 65_536, 65_537].map((bytes) => isRead(text(bytes), {}))), [
+    true,
+    true,
+    false,
+  ]);
+  assert.equal(await isRead(text(70_000), { inlineMaxBytes: 70_000 }), true);
+  assert.equal(await isRead(text(70_001), { inlineMaxBytes: 70_000 }), false);
+  assert.equal(await isRead(text(70_000), { sensitive: true }), true);
 });

@@ -15,6 +15,7 @@ import { RunForm } from "../run/form.tsx";
 import { EntryCredentials } from "./credentials.tsx";
 import { EntryExecutions } from "./executions.tsx";
 import { EntryKeychain } from "./keychain.tsx";
+import { EntryPaused, PauseEntry } from "./pause.tsx";
 import { ENTRY_TABS, type EntryTab } from "./tabs.ts";
 import { Versions } from "./versions.tsx";
 
@@ -47,6 +48,7 @@ export function EntryPage(): ReactNode {
   return (
     <div className="stack">
       <Head entry={entry.data} isOld={version !== undefined} />
+      <EntryPaused entry={entry.data} />
       <nav className="tabs" aria-label="Views">
         {tabs.map((name) => (
           <Link
@@ -97,6 +99,7 @@ function Head({ entry, isOld }: { entry: Resource; isOld: boolean }): ReactNode 
       </div>
       <div className="row">
         <CopyButton label="Copy text" text={entry.content} />
+        {entry.kind !== "mcp" && entry.paused === undefined && <PauseEntry path={entry.path} />}
         <AllowedLink may={may} label="Edit …">
           <Link to="/register" search={{ from: entry.path }} className="button">
             Edit …

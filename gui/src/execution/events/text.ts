@@ -28,6 +28,8 @@ export const EVENT_TYPES: readonly string[] = [
   "playbook.completed",
   "playbook.failed",
   "execution.cancelled",
+  "execution.paused",
+  "execution.resumed",
   "batch.accepted",
   "batch.completed",
 ];

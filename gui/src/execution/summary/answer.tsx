@@ -3,6 +3,7 @@ import type { Execution, NextRetry, Step } from "../../api/types.ts";
 import { Ago, Lasting, useNow } from "../../parts/now.tsx";
 import { clockText, durationText } from "../../parts/time.ts";
 import { LastError } from "./last-error.tsx";
+import { ExecutionPaused } from "./pause.tsx";
 import { StepLink } from "./step-link.tsx";
 import { Waits } from "./waits.tsx";
 
@@ -12,6 +13,7 @@ export function Answer({ execution }: { execution: Execution }): ReactNode {
   const retry = execution.next_retry ?? undefined;
   return (
     <div className="answer" data-part="answer">
+      <ExecutionPaused execution={execution} />
       <section className="panel">
         <h2>Now</h2>
         <Now execution={execution} running={running} />
@@ -48,7 +50,11 @@ function Now({ execution, running }: { execution: Execution; running: Step[] }):
     return (
       <>
         <p className="big">No step is running</p>
-        <p className="quiet">The server is deciding what comes next.</p>
+        <p className="quiet">
+          {execution.status === "PAUSED"
+            ? "The next begins when it is resumed."
+            : "The server is deciding what comes next."}
+        </p>
       </>
     );
   }

@@ -14,17 +14,22 @@ const NAMED_MAX = 3;
 export function Waits({ execution, retry }: { execution: Execution; retry: NextRetry | undefined }): ReactNode {
   if (execution.ended_at !== null) return <p>Nothing: it is over</p>;
   const commands = execution.commands ?? [];
-  if (commands.length === 0) return <p>Nothing is open: the server decides what comes next</p>;
+  const isPaused = execution.paused !== undefined;
+  if (commands.length === 0) {
+    return <p>{isPaused ? "To be resumed" : "Nothing is open: the server decides what comes next"}</p>;
+  }
   const free = commands.filter(({ worker }) => worker === null);
   const busy = commands.filter(({ worker }) => worker !== null);
   const children = busy.flatMap((command) => command.children ?? []);
   return (
     <>
-      <p className="big">{headline(free.length, busy.length, children.length, retry)}</p>
+      <p className="big">
+        {isPaused && busy.length === 0 ? "To be resumed" : headline(free.length, busy.length, children.length, retry)}
+      </p>
       {free.slice(0, NAMED_MAX).map((command) => (
         <FreeCommand key={command.command_id} command={command} />
       ))}
-      {free.length > 0 && <WhyFree commands={free} />}
+      {free.length > 0 && !isPaused && <WhyFree commands={free} />}
       {busy.slice(0, free.length > 0 ? 1 : NAMED_MAX).map((command) => (
         <BusyCommand key={command.command_id} command={command} />
       ))}

@@ -1,6 +1,7 @@
 import { evolve } from "../../../engine/state/evolve.ts";
 import { isTerminal, openCommand } from "../../../engine/state/state.ts";
 import type { ExecutionStore } from "../../../ports/execution-store.ts";
+import { iterationSlots } from "../../../schema/rules/iteration-slots.ts";
 import type { Command } from "../../../schema/words/command.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../../schema/words/json.ts";
@@ -25,13 +26,13 @@ export function assignCommands(
   waiting: Iterable<PendingClaim>,
   ready: ReadyQueue,
   cache: ExecutionCache,
-  deps: JoinDeps & { now(): number },
+  deps: JoinDeps,
 ): void {
   if (ready.size() === 0) return;
   const behind = new Set<CachedExecution>();
   const give = (pendingClaim: PendingClaim): boolean => {
     const { input, tentative } = pendingClaim;
-    if (tentative.length >= Math.min(input.limit, CLAIM_MAX)) return false;
+    if (slotsOf(tentative) >= Math.min(input.limit, CLAIM_MAX)) return false;
     const { runsPath } = input;
     const judge = (entry: ReadyEntry) => judgeEntry(entry, round, cache, { ...deps, behind, runsPath });
     const entry = ready.take(input, judge);
@@ -70,8 +71,13 @@ function inOneAnswer({ input, tentative }: PendingClaim, reports: readonly Pendi
   for (const [index, report] of own.entries()) report.tentative.push(...claims.splice(0, counts[index]));
 }
 
+/** How long the state of a paused execution counts before it is loaded again for a command that a worker has given back. */
+const ASKED_AGAIN_MS = 1_000;
+
 /** What is needed to let executions join a round. */
 interface JoinDeps {
+  /** Milliseconds since 1970. */
+  now(): number;
   /** Whether an execution can be part of a round now; if not, starts making it usable. */
   isUsable(cached: CachedExecution): boolean;
   /** Most executions of a round. */
@@ -90,13 +96,18 @@ function judgeEntry(
   if (member === undefined && (round.executions.size >= deps.joinMax || !deps.isUsable(cached))) return "skip";
   if (cached.live === null) return "skip";
   if (isTerminal(cached.live.state.status)) return "drop";
+  const isPaused = cached.live.state.status === "PAUSED";
   const open = openCommand(cached.live.state, entry.commandId);
-  if (open?.attempt === entry.attempt) return deps.runsPath?.(cached.live.state.path) === false ? "skip" : "take";
-  if (!isBehind(cached.live, entry)) return "drop";
-  // Another server has changed the execution since it was loaded here.
+  if (open?.attempt === entry.attempt && !isPaused)
+    return deps.runsPath?.(cached.live.state.path) === false ? "skip" : "take";
+  if (!isBehind(cached.live, entry) && !isPaused) return "drop";
+  // Another server has changed the execution since it was loaded here, or may have resumed it.
   if (member !== undefined || deps.behind.has(cached)) return "skip";
-  if (entry.isAsked) return "drop";
-  entry.isAsked = true;
+  const now = deps.now();
+  // No row says that a worker has given a command back: one of a paused execution stays here, and is looked at again.
+  if (entry.askedAt !== undefined && !(isPaused && entry.attempt > 0)) return "drop";
+  if (entry.askedAt !== undefined && now < entry.askedAt + ASKED_AGAIN_MS) return "skip";
+  entry.askedAt = now;
   deps.behind.add(cached);
   return "skip";
 }
@@ -110,10 +121,17 @@ export function isBehind(
   return open === undefined ? Number(commandId) > lastEventId : open.attempt < attempt;
 }
 
+function slotsOf(claims: readonly TentativeClaim[]): number {
+  let sum = 0;
+  for (const { slots } of claims) sum += slots;
+  return sum;
+}
+
 /** Folds the claim into the execution. No decision follows from a claim. */
 export function claimEntry(entry: ReadyEntry, changes: ChangeSet, worker: string, now: number): TentativeClaim {
   const attempt = entry.attempt + 1;
-  const step = openCommand(changes.live.state, entry.commandId)?.step ?? "";
+  const open = openCommand(changes.live.state, entry.commandId);
+  const step = open?.step ?? "";
   const event: FlowEvent = {
     type: "command.claimed",
     at: now,
@@ -125,7 +143,12 @@ export function claimEntry(entry: ReadyEntry, changes: ChangeSet, worker: string
   };
   evolve(changes.live.state, event);
   changes.event(event);
-  return { entry, attempt, changes };
+  // Those of `exec: local` run as one, and what one writes is seen by the next: it begins again.
+  const isLocal = changes.live.source.program.steps.get(step)?.loop?.loop.exec === "local";
+  if (open?.iterations == null || isLocal) return { entry, attempt, slots: 1, changes };
+  const { from, to, endedBelow: below, endedAbove: above } = open.iterations;
+  const claim = { entry, attempt, slots: iterationSlots(to - below - above.length), changes };
+  return below + above.length === from ? claim : { ...claim, ended: { below, above: [...above] } };
 }
 
 /** A claim in the form of the answer. */
@@ -137,9 +160,12 @@ export function claimedCommand(tentative: TentativeClaim, command: Command, leas
     ...(step !== undefined && { result: step.result as unknown as Json }),
   };
   const { trustDomain } = tentative.changes.live;
+  const { attempt, slots, ended } = tentative;
+  const loop = ended !== undefined && command.loop?.at_once === true ? { ...command.loop, ended } : command.loop;
   return {
-    command,
-    attempt: tentative.attempt,
+    command: loop === command.loop ? command : { ...command, ...(loop !== undefined && { loop }) },
+    attempt,
+    slots,
     trustDomain,
     leaseExpiresAt,
     tool: (step?.tasks ?? []) as unknown as Json,

@@ -24,22 +24,38 @@ export interface Subscriptions {
   notify(executionId: string, mayHaveEnded: boolean, ending?: Ending): void;
   /** Executions with a subscriber. */
   watched(): string[];
+  /** Resolves as soon as an execution has a subscriber, or the signal is aborted. */
+  whenWatched(signal: AbortSignal): Promise<void>;
 }
 
 /** An empty list of subscriptions. Listeners must not throw. */
 export function createSubscriptions(): Subscriptions {
   const listenersOf = new Map<string, Map<MoveListener, Watched>>();
+  const waiting = new Set<() => void>();
   return {
     watch(executionId, listener, watched = "moves") {
       const listeners = listenersOf.get(executionId) ?? new Map();
       listenersOf.set(executionId, listeners);
       listeners.set(listener, watched);
+      for (const goOn of waiting) goOn();
       return () => {
         listeners.delete(listener);
         if (listeners.size === 0 && listenersOf.get(executionId) === listeners) listenersOf.delete(executionId);
       };
     },
     watched: () => [...listenersOf.keys()],
+    whenWatched(signal) {
+      if (listenersOf.size > 0 || signal.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        const goOn = () => {
+          waiting.delete(goOn);
+          signal.removeEventListener("abort", goOn);
+          resolve();
+        };
+        waiting.add(goOn);
+        signal.addEventListener("abort", goOn);
+      });
+    },
     notify(executionId, mayHaveEnded, ending) {
       for (const [listener, watched] of listenersOf.get(executionId) ?? []) {
         if (mayHaveEnded || watched === "moves") listener(ending);

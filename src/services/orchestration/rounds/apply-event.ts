@@ -7,6 +7,7 @@ import { ReferenceNeeded } from "../../../language/views/references.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { JsonObject } from "../../../schema/words/json.ts";
+import type { IterationPace } from "../memory/iteration-pace.ts";
 import type { ChangeSet } from "./change-set.ts";
 
 /** What it takes to apply an event. */
@@ -18,12 +19,18 @@ export interface ApplyDeps {
   env: JsonObject;
   /** Lets other calls have their turn between decisions. */
   turns: Turns;
+  /** How many iterations of a loop share a command. */
+  pace: IterationPace;
   /** Stores a payload that the engine has moved out of the state, before its events are written. */
   save(ref: string, json: string, keeping?: Keeping): Promise<unknown>;
 }
 
 /** Folds an event, decides what follows, and adds all of it to the change set. Returns the number of commands issued. */
 export async function applyEvent(changes: ChangeSet, event: FlowEvent, deps: ApplyDeps): Promise<number> {
+  if (event.type === "task.done" && event.iteration !== undefined) {
+    const step = changes.live.source.program.steps.get(event.step)?.step;
+    if (step !== undefined) deps.pace.note(step, event);
+  }
   return await finish(changes, beginAdvance(changes.live.state, event), [], deps);
 }
 
@@ -59,7 +66,10 @@ async function finish(
 ): Promise<number> {
   const { state, source, references, decisions } = changes.live;
   const { sealing } = decisions;
-  const env: EngineEnv = { now: deps.now(), newId: () => String(deps.newId()), references, env: deps.env, sealing };
+  const env: EngineEnv = {
+    ...{ now: deps.now(), newId: () => String(deps.newId()), references, env: deps.env, sealing },
+    iterationsAtOnce: deps.pace.atOnce,
+  };
   const decide = () => decideNext(progress, state, source.program, env);
   for (let goesOn = true; goesOn; ) {
     try {

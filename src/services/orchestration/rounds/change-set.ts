@@ -55,6 +55,8 @@ export interface ChangeSet {
    * is run or held again.
    */
   adopt(command: IssuedCommand): void;
+  /** {@link ChangeSet.adopt} of a command that waited while its execution was paused, as it was issued. */
+  takeUp(command: Command): void;
   /** Offers these commands to no worker: this server goes on with them in its next round. */
   hold(commands: readonly IssuedCommand[]): void;
   held(): readonly IssuedCommand[];
@@ -115,6 +117,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     },
     issue: (command) => commands.issue(issuedCommand(live, command, deps.poolOf(live.state.path))),
     adopt: commands.adopt,
+    takeUp: (command) => commands.adopt(issuedCommand(live, command, deps.poolOf(live.state.path))),
     hold: commands.hold,
     held: commands.held,
     count: () => events.length,
@@ -271,6 +274,13 @@ function project(
     case "command.cancelled":
       commands.cancelled(event.command_id, event.worker !== undefined);
       return;
+    case "execution.paused":
+    case "execution.resumed": {
+      // Rows that wait for a worker leave the index of those that may be claimed: polling does not read them again and again.
+      const status = event.type === "execution.paused" ? "PAUSED" : "PENDING";
+      for (const [id, { attempt }] of Object.entries(state.commands)) if (attempt === 0) commands.set(id, status, {});
+      return;
+    }
     default:
       return;
   }

@@ -12,8 +12,11 @@ export interface ReadyEntry extends ReadyCommand {
   body?: Command;
   /** The batch that it follows from, if this process received it. */
   batch?: BatchTrace;
-  /** Its execution was reloaded because of it: if the new state still does not contain it, there is no such command. */
-  isAsked?: boolean;
+  /**
+   * When its execution was loaded again because of it, milliseconds since 1970: if the new state still does not contain it, there is no
+   * such command.
+   */
+  askedAt?: number;
 }
 
 /** The kinds and labels of a worker. */
@@ -234,6 +237,8 @@ function createGroups({
   const groups = new Map<string, Group>();
   const groupOf = new Map<string, Group>();
   let order = 0;
+  /** Commands in the queue with their bodies; those that were read from the store have none. */
+  let bodies = 0;
 
   const most = () => (groupOf.size < readyMax ? groupMax : groupMin);
   const isShort = (group: Group) => group.isCut && sizeOf(group) <= most() / 2;
@@ -244,6 +249,8 @@ function createGroups({
     const group = groupOf.get(commandId);
     if (group === undefined) return;
     groupOf.delete(commandId);
+    const entry = group.again.get(commandId) ?? group.fresh.get(commandId);
+    if (entry?.body !== undefined) bodies -= 1;
     if (!group.again.delete(commandId)) group.fresh.delete(commandId);
     forget(group);
     if (isShort(group)) onShort?.();
@@ -263,9 +270,12 @@ function createGroups({
     },
     forget,
     put(group, entry) {
-      // Commands in a full queue wait for long: the store has their bodies too.
-      const { body: _, ...bare } = entry;
-      const queued = { ...(groupOf.size < readyMax ? entry : bare), order };
+      // Among many bodies those of long groups are left out: they wait for long, and the store has them too. Without its body a
+      // command costs a statement before it can be claimed.
+      const keepsBody = bodies < readyMax || (sizeOf(group) < groupMin && bodies < 2 * readyMax);
+      const { body, ...bare } = entry;
+      if (body !== undefined && keepsBody) bodies += 1;
+      const queued = { ...(keepsBody ? entry : bare), order };
       (entry.attempt > 0 ? group.again : group.fresh).set(entry.commandId, queued);
       groupOf.set(entry.commandId, group);
       group.newest = Math.max(group.newest, Number(entry.commandId));

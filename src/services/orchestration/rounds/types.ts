@@ -7,7 +7,7 @@ import type { Ending } from "../memory/subscriptions.ts";
 /** A worker that wants work. */
 export interface ClaimInput {
   worker: string;
-  /** Most commands. */
+  /** Most commands; one with several iterations at once counts as more. The last may exceed it. */
   limit: number;
   /** Kinds of task that it runs; undefined: all. */
   kinds: readonly string[] | undefined;
@@ -25,6 +25,8 @@ export interface ClaimedCommand {
   command: Command;
   /** Fencing token. */
   attempt: number;
+  /** What it takes of the limit that was asked for. */
+  slots: number;
   trustDomain: string;
   /** Milliseconds since 1970, by the store's clock. */
   leaseExpiresAt: number;

@@ -22,9 +22,9 @@ def read_exactly(count):
     return data
 
 
-def write_frame(*texts):
-    """One frame of all these texts, which are not put together first: a result may have many megabytes."""
-    parts = [text.encode("ascii") for text in texts]
+def write_frame(*parts):
+    """One frame of all these bytes, which are not put together first: a result may have many megabytes."""
+    parts = list(parts)
     length = sum(map(len, parts))
     parts.insert(0, length.to_bytes(4, "big"))
     left = length + 4 - os.writev(PROTOCOL, parts)

@@ -7,7 +7,7 @@ import sys
 
 from .errors import describe
 from .frames import PROTOCOL, read_frame, write_frame
-from .isolation import Surroundings, die_with_parent, limit_memory
+from .isolation import Surroundings, die_with_parent, keep_freed_memory, limit_memory
 from .json_text import encode_result
 from .streams import Streams
 from .task import Task, value_of
@@ -26,8 +26,9 @@ def main():
     os.register_at_fork(after_in_child=lambda: os.close(PROTOCOL))
     streams.begin()
     streams.end()
-    write_frame(json.dumps({"type": "ready", "executable": sys.executable}))
+    write_frame(json.dumps({"type": "ready", "executable": sys.executable}).encode("ascii"))
     die_with_parent()
+    keep_freed_memory()
     while serve_one(streams, surroundings, settings["resultBytesMax"]):
         pass
     os._exit(0)
@@ -46,10 +47,10 @@ def serve_one(streams, surroundings, result_bytes_max):
         streams.flush()
         return False
     streams.flush()
-    retire = "true" if surroundings.restore() else "false"
+    retire = b"true" if surroundings.restore() else b"false"
     # Right before the answer: the reader, which waits for both, wakes up once.
     streams.end()
-    write_frame('{"type":"done","retire":%s,' % retire, *answer, "}")
+    write_frame(b'{"type":"done","retire":%s,' % retire, *answer, b"}")
     return True
 
 
@@ -61,9 +62,9 @@ def perform(task, streams, result_bytes_max):
         value = value_of(task, NO_VALUE)
         if value is NO_VALUE:
             value = {"status": "ok", "stdout": streams.out_text()}
-        return ('"value":', encode_result(value, result_bytes_max))
+        return [b'"value":', *encode_result(value, result_bytes_max)]
     except BaseException as error:
-        return ('"error":', json.dumps(describe(error, task)))
+        return [b'"error":', json.dumps(describe(error, task)).encode("ascii")]
     finally:
         sys.modules.pop("flow_task", None)
         # Breaks the circle of functions and their globals, so that files are closed and memory is free at once.
@@ -71,7 +72,7 @@ def perform(task, streams, result_bytes_max):
 
 
 def ask_names():
-    write_frame('{"type":"names"}')
+    write_frame(b'{"type":"names"}')
     answer = json.loads(read_frame())
     if "error" in answer:
         raise LookupError("the names of the playbook cannot be read: " + answer["error"])

@@ -163,6 +163,22 @@ test("however long a step takes, executions of one round have their turns", asyn
   assert.deepEqual(service.faults, []);
 });
 
+test("executions of which a round runs nothing, as its time is over, go on in the next", async () => {
+  let now = 0;
+  // The time of a round is over with its first step.
+  const slow = {
+    ...systemClock,
+    busy: () => {
+      now += 60;
+      return now;
+    },
+  };
+  const service = counting({ clock: slow });
+  const all = await Promise.all(Array.from({ length: 5 }, () => service.start(chain(4))));
+  for (const executionId of all) assert.equal(await ended(service, executionId), "COMPLETED");
+  assert.deepEqual(service.faults, []);
+});
+
 test("a cycle without end lets other executions begin and end, and lets the server stop", async () => {
   const service = counting();
   const cycle = await service.start(
@@ -346,4 +362,22 @@ test("what fails fails as on a worker, and its arcs see it", async () => {
   await ended(service, executionId);
   const log = await types(service, executionId);
   assert.ok(log.includes("step.failed"), log.join());
+});
+
+test("a pause stops a run of such steps between two rounds; the resumption goes on with it, without a worker", async () => {
+  const service = counting();
+  const executionId = await service.start(chain(600));
+  const { orchestrator } = service;
+  assert.equal(await orchestrator.inject(executionId, { type: "execution.paused", at: Date.now() }), "accepted");
+  const row = service.store.executions.get(executionId);
+  assert.equal(row?.status, "PAUSED");
+  const before = service.flushes();
+  await orchestrator.recovery.poll();
+  assert.deepEqual(await orchestrator.claim(claim()), []);
+  assert.equal(service.flushes(), before, "nothing happens during the pause");
+  await orchestrator.inject(executionId, { type: "execution.resumed", at: Date.now() });
+  assert.equal(await ended(service, executionId), "COMPLETED");
+  const log = await types(service, executionId);
+  assert.equal(log.filter((type) => type === "command.claimed").length, 600);
+  assert.deepEqual(service.faults, []);
 });

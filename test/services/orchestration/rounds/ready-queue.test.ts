@@ -91,15 +91,40 @@ test("a group that is full leaves room for the others", () => {
   assert.equal(ready.take(ANY, ({ kinds }) => (kinds.length === 0 ? "take" : "skip"))?.commandId, "100000");
 });
 
-test("a full queue has room for some commands of every group, and keeps them without their bodies", () => {
+test("a full queue has room for some commands of every group", () => {
   const ready = createReadyQueue({ groupMax: 10, readyMax: 20, groupMin: 2 });
   assert.deepEqual([fill(ready, "a", 1, 10), fill(ready, "b", 20, 10)], [10, 10]);
-  const body = { command_id: "40" } as Command;
   assert.deepEqual(
-    [40, 41, 42].map((id) => ready.add(entry(id, { kinds: ["c"], body }))),
+    [40, 41, 42].map((id) => ready.add(entry(id, { kinds: ["c"] }))),
     [true, true, false],
   );
-  assert.deepEqual(ready.take({ kinds: ["c"], labels: {} }, take)?.body, undefined);
+});
+
+const BODY = { command_id: "1" } as Command;
+/** Adds commands with their bodies to a group, and gives how many of those that are taken from it have one. */
+function bodiesOf(ready: ReadyQueue, kind: string, first: number, count: number): number {
+  for (let id = first; id < first + count; id += 1) ready.add(entry(id, { kinds: [kind], body: BODY }));
+  const taken = Array.from({ length: count }, () => ready.take({ kinds: [kind], labels: {} }, take));
+  return taken.filter((one) => one?.body !== undefined).length;
+}
+
+test("a queue that is full of commands from the store keeps the bodies of those that are issued here", () => {
+  const ready = createReadyQueue({ groupMax: 10, readyMax: 20, groupMin: 2 });
+  assert.deepEqual([fill(ready, "a", 1, 10), fill(ready, "b", 20, 10)], [10, 10]);
+  assert.equal(bodiesOf(ready, "c", 40, 2), 2);
+});
+
+test("bodies are kept up to the size of the queue; beyond, up to twice as many, of groups that do not wait", () => {
+  const ready = createReadyQueue({ groupMax: 20, readyMax: 20, groupMin: 2 });
+  for (let id = 1; id <= 20; id += 1) ready.add(entry(id, { kinds: ["waits"], body: BODY }));
+  assert.equal(bodiesOf(ready, "moves", 100, 2), 2, "while it is short, a group is likely to be claimed soon");
+  assert.equal(bodiesOf(ready, "moves", 200, 2), 2, "what was taken frees its place");
+  for (let group = 0; group < 10; group += 1) {
+    for (let id = 0; id < 2; id += 1) {
+      ready.add(entry(1_000 + 2 * group + id, { kinds: [`group ${group}`], body: BODY }));
+    }
+  }
+  assert.equal(bodiesOf(ready, "one too many", 5_000, 2), 0);
 });
 
 test("a group reports that it left commands out once half of it is gone, and no newer command overtakes them", () => {
