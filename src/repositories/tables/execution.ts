@@ -61,6 +61,14 @@ export const execution = flow.table(
     idempotencyKey: text("idempotency_key"),
     /** SHA-256 of the start's body, in hex: the same key with another body is refused. */
     bodySha256: text("body_sha256"),
+    /** The execution that it repeats, from where a rerun begins. */
+    rerunOf: id("rerun_of"),
+    /** What the rerun was asked for, as lineage shows it: where from, and which values were replaced. */
+    rerunRequest: document("rerun_request"),
+    /** Whose key seals what passes between its steps: that of the first execution of a line of reruns; null: the root's. */
+    sealedUnder: id("sealed_under"),
+    /** Executions whose stored results it refers to: these are kept as long as it is. */
+    refersTo: id("refers_to").array(),
   },
   (table) => [
     // Lists without a filter, and by time (ids grow in time), use the primary key.
@@ -72,6 +80,10 @@ export const execution = flow.table(
       .where(sql`parent_execution_id IS NOT NULL`),
     // Those whose time is over, the most overdue first.
     index("execution_for_deadline").on(table.deadlineAt).where(sql`deadline_at IS NOT NULL AND ended_at IS NULL`),
+    // Lineage.
+    index("execution_for_reruns").on(table.rerunOf, table.executionId).where(sql`rerun_of IS NOT NULL`),
+    // Whether results of an execution are still needed.
+    index("execution_for_references").using("gin", table.refersTo).where(sql`refers_to IS NOT NULL`),
     uniqueIndex("execution_for_idempotency")
       .on(table.caller, table.idempotencyKey)
       .where(sql`idempotency_key IS NOT NULL`),
@@ -87,8 +99,20 @@ export const execution = flow.table(
     check("execution_parent", sql`(parent_execution_id IS NULL) = (root_execution_id = execution_id)`),
     check("execution_parent_step", sql`parent_step IS NULL OR parent_execution_id IS NOT NULL`),
     check("execution_idempotency", sql`num_nulls(caller, idempotency_key, body_sha256) IN (0, 3)`),
+    check("execution_rerun", sql`rerun_of < execution_id AND (rerun_request IS NULL OR rerun_of IS NOT NULL)`),
   ],
 );
+
+/** What lineage shows of a deleted execution from which others descend. It goes with the last of them. */
+export const deletedExecution = flow.table("deleted_execution", {
+  executionId: id("execution_id").primaryKey(),
+  path: name("path").notNull(),
+  version: integer("version").notNull(),
+  status: text("status").$type<(typeof EXECUTION_STATUSES)[number]>().notNull(),
+  parentExecutionId: id("parent_execution_id"),
+  rerunOf: id("rerun_of"),
+  deletedAt: instant("deleted_at").notNull().defaultNow(),
+});
 
 /**
  * One row per open command: its end deletes it, and the log keeps it. Of those that have ended a few stay, where a worker may still

@@ -92,6 +92,16 @@ table credential_policy
   credential_policy_singleton CHECK (singleton)
   credential_policy_pkey PRIMARY KEY (singleton)
 
+table deleted_execution
+  execution_id bigint not null
+  path text collate "C" not null
+  version integer not null
+  status text not null
+  parent_execution_id bigint
+  rerun_of bigint
+  deleted_at timestamp(3) with time zone not null default now()
+  deleted_execution_pkey PRIMARY KEY (execution_id)
+
 table event_default partition DEFAULT with toast_tuple_target=8160
   event_id bigint not null
   execution_id bigint not null
@@ -179,6 +189,10 @@ table execution with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_fac
   started_by bigint
   started_issuer text
   started_subject text
+  rerun_of bigint
+  rerun_request json
+  sealed_under bigint
+  refers_to bigint[]
   execution_ended CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))))
   execution_error CHECK (
 CASE
@@ -190,6 +204,7 @@ END)
   execution_parent CHECK (((parent_execution_id IS NULL) = (root_execution_id = execution_id)))
   execution_parent_step CHECK (((parent_step IS NULL) OR (parent_execution_id IS NOT NULL)))
   execution_progress CHECK (((progress >= 0) AND (progress <= 100)))
+  execution_rerun CHECK (((rerun_of < execution_id) AND ((rerun_request IS NULL) OR (rerun_of IS NOT NULL))))
   execution_result CHECK (((result IS NULL) OR (ended_at IS NOT NULL)))
   execution_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'PAUSED'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
   execution_pkey PRIMARY KEY (execution_id)
@@ -198,6 +213,8 @@ END)
   UNIQUE INDEX execution_for_idempotency btree (caller, idempotency_key) WHERE (idempotency_key IS NOT NULL)
   INDEX execution_for_list_by_path btree (path, execution_id)
   INDEX execution_for_list_by_status btree (status, execution_id)
+  INDEX execution_for_references gin (refers_to) WHERE (refers_to IS NOT NULL)
+  INDEX execution_for_reruns btree (rerun_of, execution_id) WHERE (rerun_of IS NOT NULL)
 
 table execution_snapshot with fillfactor=70
   execution_id bigint not null
