@@ -1,4 +1,5 @@
 import type { EventRecord, LogEntry, LogOwner } from "../schema/rules/event-record.ts";
+import type { Origin } from "../schema/rules/origin.ts";
 import type { AuditEntry } from "../schema/words/audit-entry.ts";
 import type { Command } from "../schema/words/command.ts";
 import type { Json, JsonObject } from "../schema/words/json.ts";
@@ -138,6 +139,10 @@ export interface ExecutionStart {
   rootExecutionId: string;
   /** The user in whose name it runs; absent: an operator's. */
   startedBy?: number | null;
+  /** What started it; absent: its parent, or else the user in whose name it runs. */
+  origin?: Origin | null;
+  /** Words of people by which lists are filtered. */
+  labels?: Readonly<Record<string, string>>;
   /** The caller that started it with an idempotency key; all three fields or none. */
   idempotency: { caller: string; key: string; bodySha256: string } | null;
   /** When its first event happened, milliseconds since 1970; absent: when it is written. */

@@ -49,7 +49,7 @@ export async function findOutdatedExecutions(
 }
 
 /**
- * Deletes the rows and the snapshots of those of these executions that have ended; returns how many. A row that a late event is
+ * Deletes the rows, the labels and the snapshots of those of these executions that have ended; returns how many. A row that a late event is
  * writing at this moment is left for the next walk.
  */
 export async function deleteExecutionRows({ sql }: Database, executionIds: readonly string[]): Promise<number> {
@@ -58,6 +58,8 @@ export async function deleteExecutionRows({ sql }: Database, executionIds: reado
       select execution_id from flow.execution
       where execution_id = any(${[...executionIds]}::bigint[]) and ended_at is not null
       for update skip locked
+    ), unlabelled as (
+      delete from flow.execution_label l using outdated where l.execution_id = outdated.execution_id
     ), forgotten as (
       delete from flow.execution_snapshot s using outdated where s.execution_id = outdated.execution_id
     )

@@ -15,7 +15,7 @@ import { auditRow } from "../access/audit.ts";
 import { documents, numbers, texts } from "../database/bulk-columns.ts";
 import { batch } from "../tables/batch.ts";
 import { eventLog, executionSnapshot } from "../tables/event.ts";
-import { command, execution } from "../tables/execution.ts";
+import { command, execution, executionLabel } from "../tables/execution.ts";
 import { type LogRows, packSegments, type Segment } from "./segments.ts";
 
 /*
@@ -174,6 +174,9 @@ const FLUSH = {
         parentStep: (row) => row.start.parentStep,
         rootExecutionId: (row) => row.start.rootExecutionId,
         startedBy: (row) => row.start.startedBy,
+        startedKind: (row) => row.start.origin?.kind,
+        startedId: (row) => row.start.origin?.id,
+        startedName: (row) => row.start.origin?.name,
         result: (row) => row.result,
         error: (row) => row.error,
         caller: (row) => row.start.idempotency?.caller,
@@ -184,6 +187,18 @@ const FLUSH = {
       column("deadline_ms", "float8", (row: Start) => row.start.deadlineAt),
       column("must_be_newest", "smallint", (row: Start) => (row.start.mustBeNewest === true ? 1 : 0)),
     ],
+  ),
+  /** Labels of executions that begin. */
+  labelled: part(
+    ({ executions }) =>
+      executions.flatMap(({ executionId, start }) =>
+        Object.entries(start?.labels ?? {}).map((row) => ({ executionId, row })),
+      ),
+    columns<typeof executionLabel, OfExecution<[name: string, value: string]>>(executionLabel, {
+      executionId: ({ executionId }) => executionId,
+      name: ({ row: [name] }) => name,
+      value: ({ row: [, value] }) => value,
+    }),
   ),
   segments: part(
     ({ segments }) => segments,

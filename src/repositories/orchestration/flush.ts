@@ -91,6 +91,7 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     ...part("starts", "started", started),
     `written as materialized (${written.join(" union all ") || "select null::bigint as execution_id where false"})`,
     ...(isSingle ? [] : [`incomplete as materialized (${tables.has("needs") ? incomplete(places) : NONE_INCOMPLETE})`]),
+    ...part("labelled", "labelled", labelled),
     ...part("segments", "logged", logged("segments")),
     ...part("events", "logged_events", logged("events")),
     ...part("issued", "issued", issued),
@@ -133,10 +134,11 @@ const STARTED_AT = "least(now(), coalesce(to_timestamp(started_ms / 1000), now()
 
 const started = ({ rowsOf }: Places) => `
   insert into flow.execution (execution_id, catalog_id, path, version, status, progress, last_event_id,
-    parent_execution_id, parent_step, root_execution_id, started_by, started_issuer, started_subject, result, error,
+    parent_execution_id, parent_step, root_execution_id, started_by, started_kind, started_id, started_name, started_issuer, started_subject,
+    result, error,
     started_at, ended_at, deadline_at, caller, idempotency_key, body_sha256)
   select execution_id, catalog_id, path, version, status, progress, last_event_id,
-    parent_execution_id, parent_step, root_execution_id, started_by,
+    parent_execution_id, parent_step, root_execution_id, started_by, started_kind, started_id, started_name,
     (select issuer from auth.users where user_id = started_by), (select subject from auth.users where user_id = started_by),
     result, error, ${STARTED_AT},
     case when ${isFinal("status")} then now() end, to_timestamp(deadline_ms / 1000), caller, idempotency_key, body_sha256
@@ -145,6 +147,12 @@ const started = ({ rowsOf }: Places) => `
     select from flow.resource as r where r.path = t.path and r.catalog_id = t.catalog_id and r.paused_at is null)
   on conflict (execution_id) do nothing
   returning execution_id`;
+
+const labelled = ({ rowsOf, written }: Places) => `
+  insert into flow.execution_label (execution_id, name, value)
+  select execution_id, name, value
+  from ${rowsOf("labelled")} as t
+  where ${written}`;
 
 const logged =
   (table: "segments" | "events") =>

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
-import { check, index, integer, smallint, text, uniqueIndex } from "drizzle-orm/pg-core";
+import { check, index, integer, primaryKey, smallint, text, uniqueIndex } from "drizzle-orm/pg-core";
+import type { OriginKind } from "../../schema/rules/origin.ts";
 import type { Command } from "../../schema/words/command.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { count, createdAt, document, flow, id, instant, name, object, updatedAt } from "./columns.ts";
@@ -49,6 +50,12 @@ export const execution = flow.table(
     /** Whom the identity provider had vouched for at the start: that user's `issuer` and `subject` at that moment. */
     startedIssuer: text("started_issuer"),
     startedSubject: text("started_subject"),
+    /** What started it, where the row does not say it otherwise: empty, it is the parent, or else the user in whose name it runs. */
+    startedKind: text("started_kind").$type<OriginKind>(),
+    /** The trigger, the execution or the bulk operation that started it. Empty: see {@link execution.startedKind}. */
+    startedId: id("started_id"),
+    /** Its name at that moment, where nothing else keeps it: that of a trigger. */
+    startedName: text("started_name"),
     result: document<Json>("result"),
     error: document("error"),
     startedAt: instant("started_at").notNull().defaultNow(),
@@ -74,6 +81,13 @@ export const execution = flow.table(
     // Lists without a filter, and by time (ids grow in time), use the primary key.
     index("execution_for_list_by_status").on(table.status, table.executionId),
     index("execution_for_list_by_path").on(table.path, table.executionId),
+    // What triggers, agents' clients and bulk operations started, and what was run again: few beside what people start, and children.
+    index("execution_for_list_by_origin").on(table.startedKind, table.executionId).where(sql`started_kind IS NOT NULL`),
+    index("execution_for_list_by_origin_id").on(table.startedId, table.executionId).where(sql`started_id IS NOT NULL`),
+    // What failed with a code.
+    index("execution_for_list_by_error")
+      .on(sql`flow.error_part(error, 'code')`, table.executionId)
+      .where(sql`error IS NOT NULL`),
     // Cancelling with its children, and the list of children.
     index("execution_for_children")
       .on(table.parentExecutionId, table.executionId)
@@ -98,6 +112,11 @@ export const execution = flow.table(
     check("execution_last_event", sql`last_event_id >= execution_id`),
     check("execution_parent", sql`(parent_execution_id IS NULL) = (root_execution_id = execution_id)`),
     check("execution_parent_step", sql`parent_step IS NULL OR parent_execution_id IS NOT NULL`),
+    check(
+      "execution_started",
+      sql`CASE WHEN started_kind IS NULL THEN num_nonnulls(started_id, started_name) = 0
+        ELSE started_kind IN ('user', 'trigger', 'execution', 'rerun', 'bulk', 'mcp') END`,
+    ),
     check("execution_idempotency", sql`num_nulls(caller, idempotency_key, body_sha256) IN (0, 3)`),
     check("execution_rerun", sql`rerun_of < execution_id AND (rerun_request IS NULL OR rerun_of IS NOT NULL)`),
   ],
@@ -113,6 +132,19 @@ export const deletedExecution = flow.table("deleted_execution", {
   rerunOf: id("rerun_of"),
   deletedAt: instant("deleted_at").notNull().defaultNow(),
 });
+/** Labels of executions, one each: words of people, by which lists are filtered. Written with the execution, and never changed. */
+export const executionLabel = flow.table(
+  "execution_label",
+  {
+    executionId: id("execution_id").notNull(),
+    name: name("name").notNull(),
+    value: name("value").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.executionId, table.name] }),
+    index("execution_label_for_list").on(table.name, table.value, table.executionId),
+  ],
+);
 
 /**
  * One row per open command: its end deletes it, and the log keeps it. Of those that have ended a few stay, where a worker may still

@@ -3,6 +3,7 @@ import type { ExecutionState } from "../../engine/state/state.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Abandoning, ExecutionStore, StoredStatus } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
+import type { Origin } from "../../schema/rules/origin.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent, ParentRef } from "../../schema/words/event.ts";
@@ -31,6 +32,10 @@ export interface StartInput {
   rootExecutionId?: string;
   /** The user in whose name it runs. */
   startedBy?: number;
+  /** What started it. Default: its parent, or else that user. */
+  origin?: Origin;
+  /** Words of people, by which lists are filtered. */
+  labels?: Readonly<Record<string, string>>;
   /** Run no further than this step. */
   target?: string;
   /** The step whose result the caller will request: it must be a step of the playbook. */

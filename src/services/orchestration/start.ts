@@ -5,6 +5,7 @@ import { emptyState } from "../../engine/state/state.ts";
 import { openAccount } from "../../language/expression/parsing/budget.ts";
 import { loadedReferences } from "../../language/template/loaded-references.ts";
 import type { ExecutionStart } from "../../ports/execution-store.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import { runJob, startJob, withTimeLimits } from "./jobs.ts";
@@ -84,6 +85,8 @@ async function begin(
     parentStep: input.parent?.step ?? null,
     rootExecutionId: input.rootExecutionId ?? executionId,
     startedBy: input.startedBy ?? null,
+    origin: input.origin ?? null,
+    ...defined({ labels: input.labels }),
     idempotency: input.idempotency ?? null,
     startedAt: first.at,
     deadlineAt: limitMs === undefined ? null : first.at + limitMs,

@@ -193,6 +193,9 @@ table execution with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_fac
   rerun_request json
   sealed_under bigint
   refers_to bigint[]
+  started_kind text
+  started_id bigint
+  started_name text
   execution_ended CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))))
   execution_error CHECK (
 CASE
@@ -206,15 +209,30 @@ END)
   execution_progress CHECK (((progress >= 0) AND (progress <= 100)))
   execution_rerun CHECK (((rerun_of < execution_id) AND ((rerun_request IS NULL) OR (rerun_of IS NOT NULL))))
   execution_result CHECK (((result IS NULL) OR (ended_at IS NOT NULL)))
+  execution_started CHECK (
+CASE
+    WHEN (started_kind IS NULL) THEN (num_nonnulls(started_id, started_name) = 0)
+    ELSE (started_kind = ANY (ARRAY['user'::text, 'trigger'::text, 'execution'::text, 'rerun'::text, 'bulk'::text, 'mcp'::text]))
+END)
   execution_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'PAUSED'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
   execution_pkey PRIMARY KEY (execution_id)
   INDEX execution_for_children btree (parent_execution_id, execution_id) WHERE (parent_execution_id IS NOT NULL)
   INDEX execution_for_deadline btree (deadline_at) WHERE ((deadline_at IS NOT NULL) AND (ended_at IS NULL))
   UNIQUE INDEX execution_for_idempotency btree (caller, idempotency_key) WHERE (idempotency_key IS NOT NULL)
+  INDEX execution_for_list_by_error btree (flow.error_part(error, 'code'::text), execution_id) WHERE (error IS NOT NULL)
+  INDEX execution_for_list_by_origin btree (started_kind, execution_id) WHERE (started_kind IS NOT NULL)
+  INDEX execution_for_list_by_origin_id btree (started_id, execution_id) WHERE (started_id IS NOT NULL)
   INDEX execution_for_list_by_path btree (path, execution_id)
   INDEX execution_for_list_by_status btree (status, execution_id)
   INDEX execution_for_references gin (refers_to) WHERE (refers_to IS NOT NULL)
   INDEX execution_for_reruns btree (rerun_of, execution_id) WHERE (rerun_of IS NOT NULL)
+
+table execution_label
+  execution_id bigint not null
+  name text collate "C" not null
+  value text collate "C" not null
+  execution_label_execution_id_name_pk PRIMARY KEY (execution_id, name)
+  INDEX execution_label_for_list btree (name, value, execution_id)
 
 table execution_snapshot with fillfactor=70
   execution_id bigint not null
@@ -444,6 +462,14 @@ UNION ALL
   WHERE l.body IS NOT NULL;
   TRIGGER event_delete INSTEAD OF DELETE ON flow.event FOR EACH ROW EXECUTE FUNCTION flow.event_delete()
   TRIGGER event_insert INSTEAD OF INSERT ON flow.event FOR EACH ROW EXECUTE FUNCTION flow.event_insert()
+
+CREATE OR REPLACE FUNCTION flow.error_part(error json, part text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+	SELECT CASE WHEN "error"::text !~* '\\u(0000|d[89a-f])' THEN "error" ->> "part" END
+$function$
 
 CREATE OR REPLACE FUNCTION flow.event_delete()
  RETURNS trigger
