@@ -1,9 +1,9 @@
 /**
- * How many commands a worker may take; one whose iterations run at once counts as more. A slot is free, promised to a claim that was sent and not answered, or taken by a
- * command. A command that waits for a sub-playbook gives its slot back meanwhile: otherwise parents that wait for children
- * could take all slots, and the children would never run. When its child has ended it goes on at once, whatever the number of
- * free slots, so that for a moment there may be more commands than slots; until that is over nothing is claimed. So it is with the last
- * command of an answer, which may count as more than there were slots left.
+ * How many commands a worker may take; one whose iterations run at once counts as more. A slot is free, promised to a claim that
+ * was sent and not answered, or taken by a command. A command that waits for a sub-playbook gives its slot back meanwhile:
+ * otherwise parents that wait for children could take all slots, and the children would never run. When its child has ended it
+ * goes on at once, whatever the number of free slots, so that for a moment there may be more commands than slots; until that is
+ * over nothing is claimed. So it is with the last command of an answer, which may count as more than there were slots left.
  */
 export interface Slots {
   /** Slots that are neither taken nor promised; negative while there are more commands than slots. */

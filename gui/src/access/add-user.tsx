@@ -4,6 +4,7 @@ import { type FormEvent, type ReactNode, useRef } from "react";
 import { api } from "../api/client.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
+import { DialogEnd } from "../parts/dialog-end.tsx";
 import { accessChanged } from "./queries.ts";
 
 /** Adds a user before their first login, so that they find their roles then. */
@@ -58,19 +59,7 @@ export function AddUser(): ReactNode {
               placeholder="https://login.example.com/"
             />
           </label>
-          {add.isError && (
-            <p role="alert" className="panel tone-bad wrap">
-              {add.error.message}
-            </p>
-          )}
-          <div className="row">
-            <button type="submit" className="main" disabled={add.isPending}>
-              Add
-            </button>
-            <button type="button" onClick={() => dialog.current?.close()}>
-              Close
-            </button>
-          </div>
+          <DialogEnd action={add} submit="Add" onClose={() => dialog.current?.close()} />
         </form>
       </dialog>
     </>

@@ -5,6 +5,7 @@ import { api } from "../api/client.ts";
 import type { Role } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
+import { DialogEnd } from "../parts/dialog-end.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { accessChanged, roleList } from "./queries.ts";
 import { ruleText } from "./rule-text.ts";
@@ -113,19 +114,7 @@ function AddRole(): ReactNode {
             What it is for
             <input name="description" maxLength={1000} autoComplete="off" />
           </label>
-          {add.isError && (
-            <p role="alert" className="panel tone-bad wrap">
-              {add.error.message}
-            </p>
-          )}
-          <div className="row">
-            <button type="submit" className="main" disabled={add.isPending}>
-              Add
-            </button>
-            <button type="button" onClick={() => dialog.current?.close()}>
-              Close
-            </button>
-          </div>
+          <DialogEnd action={add} submit="Add" onClose={() => dialog.current?.close()} />
         </form>
       </dialog>
     </>

@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
 import type { Allowed } from "./allowed.ts";
 import { AllowedButton } from "./allowed-button.tsx";
+import { DialogEnd } from "./dialog-end.tsx";
 
 /** What a {@link ReasonButton} says and does. */
 export interface ReasonButtonProps {
@@ -60,19 +61,13 @@ export function ReasonButton(props: ReasonButtonProps): ReactNode {
               onChange={(event) => setReason(event.target.value)}
             />
           </label>
-          {action.isError && (
-            <p role="alert" className="tone-bad wrap">
-              {action.error.message}
-            </p>
-          )}
-          <div className="row">
-            <button type="submit" {...look} disabled={action.isPending}>
-              {action.isPending ? submitting : submit}
-            </button>
-            <button type="button" onClick={() => dialog.current?.close()}>
-              Close
-            </button>
-          </div>
+          <DialogEnd
+            action={action}
+            submit={submit}
+            submitting={submitting}
+            isRisky={isRisky}
+            onClose={() => dialog.current?.close()}
+          />
         </form>
       </dialog>
     </>

@@ -14,7 +14,6 @@ const clock = { ...systemClock, busy: () => 0 };
 const steps = createPureSteps({ worker: "server-1", clock, random: Math.random, signal: new AbortController().signal });
 const claim = (limit = 100) => ({ worker: "w1", limit, kinds: undefined, labels: {}, waitMs: 0 });
 /** A claim that waits until there is a command. */
-/** A claim that waits until there is a command. */
 const forever = { ...claim(1), waitMs: 60_000 };
 
 /** `head` is what stands before the steps. */
