@@ -17,6 +17,7 @@ import {
   loadEvents,
   loadExecution,
 } from "../repositories/orchestration/load-execution.ts";
+import { findSnapshotUpTo } from "../repositories/orchestration/past-snapshots.ts";
 import { findReturned } from "../repositories/orchestration/stranded-commands.ts";
 
 /** Silence after which a server counts as gone: it says every 10 s that it lives. */
@@ -43,6 +44,7 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
   return {
     reserveIds: (count) => reserveIdBlock(database, count),
     find: (executionId) => loadExecution(database, executionId),
+    snapshotUpTo: (executionId, eventId, format) => findSnapshotUpTo(database, executionId, eventId, format),
     eventsAfter: (executionId, after, limit) => loadEvents(database, executionId, after, limit),
     flush: async (flush) => {
       const { moved, at } = await flushChanges(flushDatabase, flush);

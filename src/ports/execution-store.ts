@@ -23,6 +23,11 @@ export interface ExecutionStore {
   reserveIds(count: number): Promise<number>;
   /** The row of an execution with its newest snapshot; undefined if not found. */
   find(executionId: string): Promise<StoredExecution | undefined>;
+  /**
+   * The newest snapshot of this format up to an event; null if not found. Of the older ones some are kept, closer together the younger
+   * they are.
+   */
+  snapshotUpTo(executionId: string, eventId: number, format: number): Promise<Snapshot | null>;
   /** Events after `after`, in order, at most `limit`. */
   eventsAfter(executionId: string, after: number, limit: number): Promise<EventRecord[]>;
   /**

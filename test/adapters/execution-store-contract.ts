@@ -112,6 +112,25 @@ function exerciseExecutions(check: Check): void {
     assert.deepEqual((await store.find(change.executionId))?.snapshot, newer, "a change without one keeps it");
   });
 
+  check("of the snapshots up to an event the newest is found, in the format asked for", async (bench) => {
+    const { store, rows, write, begun } = bench;
+    const change = await begun();
+    const { executionId } = change;
+    assert.equal(await store.snapshotUpTo(executionId, change.lastEventId, 1), null);
+    const events = [change];
+    for (const format of [1, 1, 2]) {
+      const next = rows.follow(events.at(-1) ?? change);
+      await write({ ...next, snapshot: snapshotAt(next.lastEventId, format) });
+      events.push(next);
+    }
+    const [, first = 0, second = 0, third = 0] = events.map(({ lastEventId }) => lastEventId);
+    const at = async (eventId: number, format = 1) => (await store.snapshotUpTo(executionId, eventId, format))?.eventId;
+    assert.deepEqual(await store.snapshotUpTo(executionId, second, 1), snapshotAt(second));
+    assert.deepEqual([await at(first - 1), await at(first), await at(second - 1)], [undefined, first, first]);
+    assert.deepEqual([await at(third), await at(third, 2), await at(second, 2)], [second, third, undefined]);
+    assert.equal(await store.snapshotUpTo("1", third, 1), null);
+  });
+
   check("what was written stays, whatever becomes of the change's objects", async ({ store, rows, write }) => {
     const change = rows.begin();
     const command = rows.issue(change);

@@ -182,7 +182,7 @@ test("a flush reads no table as a whole, however small the tables were when its 
     return [
       ...(await flushDatabase.sql`
         select relname, seq_scan from pg_stat_user_tables
-        where relname in ('execution', 'command', 'batch', 'execution_snapshot') order by relname`),
+        where relname in ('execution', 'command', 'batch', 'execution_snapshot', 'past_snapshot') order by relname`),
     ];
   };
   const change = rows.begin();

@@ -18,8 +18,7 @@ kind: Playbook
 metadata: { name: long, path: scale/long }
 workflow:
   - step: each
-    # A command for each: how many would share one depends on the machine, and with it the length of the log.
-    loop: { in: "{{ range(${ITERATIONS}) | list }}", iterator: n, spec: { mode: parallel, policy: { exec: distributed } } }
+    loop: { in: "{{ range(${ITERATIONS}) | list }}", iterator: n, spec: { mode: parallel } }
     tool: { kind: noop, result: { n: "{{ n }}" } }
     next: { arcs: [{ step: flaky }] }
   - step: flaky
@@ -74,8 +73,8 @@ test("of a long log what is in sight is loaded, wherever one goes, and no more",
   await page.getByText("It has ended").waitFor();
   await settled(page);
   const count = Number((await page.getByText(/^[\d,]+ events$/).textContent())?.replaceAll(/\D/g, ""));
-  // Two of each iteration, and the events of its command.
-  assert.ok(count > 5 * ITERATIONS, `${count} events`);
+  // Two of each iteration, and the events of its command, which short ones share.
+  assert.ok(count > 2 * ITERATIONS, `${count} events`);
   await scrollTo(page, 0.5);
   await settled(page);
   await page.locator("[data-event]").first().waitFor();

@@ -25,6 +25,7 @@ export function disturbedStore(store: ExecutionStore, process: Process, world: W
   return {
     reserveIds: (count) => send(() => store.reserveIds(count)),
     find: (id) => send(() => store.find(id)),
+    snapshotUpTo: (id, eventId, format) => send(() => store.snapshotUpTo(id, eventId, format)),
     eventsAfter: (id, after, limit) => send(() => store.eventsAfter(id, after, limit)),
     flush: (flush) => send(() => store.flush(flush), "writes"),
     pendingRequirements: (after, limit) => send(() => store.pendingRequirements(after, limit)),

@@ -28,6 +28,7 @@ export async function deleteExecution(
   await deleteExecutionValues(database, executionId);
   await sql`delete from flow.execution_snapshot where execution_id = ${executionId}`;
   await sql`delete from flow.execution_label where execution_id = ${executionId}`;
+  await sql`delete from flow.past_snapshot where execution_id = ${executionId}`;
   await sql`delete from flow.execution where execution_id = ${executionId} and ended_at is not null`;
   return "deleted";
 }

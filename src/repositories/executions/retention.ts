@@ -62,6 +62,8 @@ export async function deleteExecutionRows({ sql }: Database, executionIds: reado
       delete from flow.execution_label l using outdated where l.execution_id = outdated.execution_id
     ), forgotten as (
       delete from flow.execution_snapshot s using outdated where s.execution_id = outdated.execution_id
+    ), forgotten_past as (
+      delete from flow.past_snapshot s using outdated where s.execution_id = outdated.execution_id
     )
     delete from flow.execution e using outdated where e.execution_id = outdated.execution_id`;
   return count;

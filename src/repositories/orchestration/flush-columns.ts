@@ -16,6 +16,7 @@ import { documents, numbers, texts } from "../database/bulk-columns.ts";
 import { batch } from "../tables/batch.ts";
 import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution, executionLabel } from "../tables/execution.ts";
+import { olderSnapshotsMax } from "./past-snapshots.ts";
 import { type LogRows, packSegments, type Segment } from "./segments.ts";
 
 /*
@@ -304,6 +305,7 @@ const FLUSH = {
       }),
       // JSON, in which nothing needs quotes.
       column(executionSnapshot.state.name, "document", (row: StoredSnapshot) => row.state),
+      column("older_max", "int", (row: StoredSnapshot) => olderSnapshotsMax(row.state)),
     ],
   ),
   /** Batches that begin. */

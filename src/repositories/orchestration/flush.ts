@@ -2,6 +2,7 @@ import type { Flush } from "../../ports/execution-store.ts";
 import { AUDIT_COLUMNS, AUDIT_RECORD } from "../access/audit.ts";
 import type { Database } from "../database/database.ts";
 import { type FlushTable, flushColumns, isRead, type SentAs, TABLES } from "./flush-columns.ts";
+import { keepSnapshots, numberedSnapshots, thinSnapshots } from "./past-snapshots.ts";
 
 /** The outcome of a flush: the executions it wrote, and the database's clock, milliseconds since 1970. */
 export interface Flushed {
@@ -99,6 +100,9 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     ...part("ended", "ended", ended),
     ...part("audited", "audited", audited),
     ...part("snapshots", "remembered", remembered),
+    ...part("snapshots", "numbered", numbered),
+    ...part("snapshots", "kept", kept),
+    ...part("snapshots", "thinned", thinned),
     ...part("accepted", "accepted", accepted),
     ...part("batches", "finished", finished),
   ];
@@ -212,6 +216,10 @@ const remembered = ({ rowsOf, written }: Places) => `
   on conflict (execution_id) do update set
     event_id = excluded.event_id, format = excluded.format, state = excluded.state, created_at = now()
   where s.event_id < excluded.event_id`;
+
+const numbered = ({ rowsOf, written }: Places) => numberedSnapshots(rowsOf("snapshots"), written);
+const kept = () => keepSnapshots("numbered");
+const thinned = () => thinSnapshots("numbered");
 
 const accepted = ({ rowsOf, complete }: Places) => `
   insert into flow.batch (request_id, caller, idempotency_key, body_sha256, state, code, message, execution_ids,

@@ -77,3 +77,27 @@ export const executionSnapshot = flow.table(
     check("execution_snapshot_format", sql`format >= 1`),
   ],
 );
+
+/**
+ * Older states of an execution, for its state as of an event long ago: how many are kept says `orchestration/past-snapshots`. Apart
+ * from {@link executionSnapshot}, so that loading reads one row by its key, and servers of a version before this one write what they wrote.
+ */
+export const pastSnapshot = flow.table(
+  "past_snapshot",
+  {
+    executionId: id("execution_id").notNull(),
+    eventId: id("event_id").notNull(),
+    /** Counts the snapshots of its execution, from 1. */
+    number: integer("number").notNull(),
+    format: smallint("format").notNull(),
+    state: text("state").notNull(),
+    createdAt: createdAt(),
+  },
+  (table) => [
+    // The only index: the newest one before an event, and all of an execution.
+    primaryKey({ name: "past_snapshot_pkey", columns: [table.executionId, table.eventId] }),
+    check("past_snapshot_event", sql`event_id > execution_id`),
+    check("past_snapshot_number", sql`number >= 1`),
+    check("past_snapshot_format", sql`format >= 1`),
+  ],
+);

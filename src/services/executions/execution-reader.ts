@@ -36,7 +36,7 @@ const KEPT_MS = 10_000;
 
 /** A reader over a store. `programs` must not evict programs that the orchestrator has compiled. */
 export function createExecutionReader(deps: {
-  store: Pick<ExecutionStore, "find" | "eventsAfter">;
+  store: Pick<ExecutionStore, "find" | "eventsAfter" | "snapshotUpTo">;
   programs(catalogId: string): Promise<CommandProgram>;
   /** Milliseconds since 1970. */
   now(): number;

@@ -1,15 +1,14 @@
 import { type PlacedEvent, recallCommand } from "../../engine/decide/issued-command.ts";
-import { emptyState } from "../../engine/state/state.ts";
 import type { ExecutionStore } from "../../ports/execution-store.ts";
 import { type EventRecord, fromRecord } from "../../schema/rules/event-record.ts";
 import type { Command } from "../../schema/words/command.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { isMarker, startingPoint } from "../orchestration/memory/load-execution.ts";
+import { isMarker, startingPointUpTo } from "../orchestration/memory/load-execution.ts";
 import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
 
 /** What {@link commandFromLog} needs. */
 export interface RecallDeps {
-  store: Pick<ExecutionStore, "find" | "eventsAfter">;
+  store: Pick<ExecutionStore, "find" | "eventsAfter" | "snapshotUpTo">;
   programs(catalogId: string): Promise<CommandProgram>;
 }
 
@@ -20,14 +19,14 @@ export interface Issue {
   issuedId: number;
 }
 
-/** Most events that are folded for one command: one or two seconds. Only the newest snapshot is kept, so it is usually all before it. */
+/** Most events that are folded for one command: one or two seconds. */
 const EVENTS_MAX = 200_000;
 /** Events read at a time; other calls have their turn in between. */
 const PAGE_EVENTS = 1_000;
 
 /**
  * A command as it was issued, made again from the log by the same engine: commands that have ended have no row. It begins with the
- * newest snapshot if that is older than the command, else with the first event. Undefined for an execution that is gone. Throws
+ * last snapshot before the command, else with the first event. Undefined for an execution that is gone. Throws
  * `FlowError` NOT_FOUND beyond `eventsMax` events (default 200,000).
  */
 export async function commandFromLog(
@@ -38,10 +37,9 @@ export async function commandFromLog(
   const stored = await store.find(executionId);
   if (stored === undefined) return undefined;
   const { program } = await programs(stored.catalogId);
-  const newest = startingPoint(stored);
-  const isBefore = newest.lastEventId < issuedId;
-  const recall = recallCommand(program, commandId, isBefore ? newest.state : emptyState());
-  let after = isBefore ? newest.lastEventId : Number(executionId);
+  const start = await startingPointUpTo(store, stored, issuedId - 1);
+  const recall = recallCommand(program, commandId, start.state);
+  let after = start.lastEventId;
   for (let read = 0; ; ) {
     if (read >= eventsMax && after < issuedId) throw tooFar(executionId, commandId, eventsMax);
     const page = await store.eventsAfter(executionId, after, PAGE_EVENTS);

@@ -80,6 +80,7 @@ describe("outdated executions", () => {
     assert.equal(await deleteExecutionRows(database, ids([old, open])), 1);
     assert.deepEqual(await rows.executionsLeft([old, open]), [false, true]);
     assert.equal(await rows.count("execution_snapshot"), 1);
+    assert.equal(await rows.count("past_snapshot"), 1);
     assert.equal(await deleteExecutionRows(database, []), 0);
   });
 

@@ -296,6 +296,18 @@ table lease
   lease_token CHECK ((token > 0))
   lease_pkey PRIMARY KEY (name)
 
+table past_snapshot
+  execution_id bigint not null
+  event_id bigint not null
+  number integer not null
+  format smallint not null
+  state text not null
+  created_at timestamp(3) with time zone not null default now()
+  past_snapshot_event CHECK ((event_id > execution_id))
+  past_snapshot_format CHECK ((format >= 1))
+  past_snapshot_number CHECK ((number >= 1))
+  past_snapshot_pkey PRIMARY KEY (execution_id, event_id)
+
 table resource with fillfactor=80
   path text collate "C" not null
   kind text not null

@@ -279,7 +279,7 @@ test("an execution is deleted with everything of it once it has ended, and not b
   const deleted = await work.send("DELETE", `/api/executions/${id}`);
   assert.deepEqual([deleted.status, deleted.body], [200, { status: "success", execution_id: id }]);
   const { sql } = api.database;
-  for (const table of ["execution", "event", "command", "execution_snapshot", "result"]) {
+  for (const table of ["execution", "event", "command", "execution_snapshot", "past_snapshot", "result"]) {
     const rows = await sql`select 1 from ${sql(`flow.${table}`)} where execution_id = ${id}`;
     assert.equal(rows.length, 0, table);
   }

@@ -19,7 +19,8 @@ async function setup() {
   const { store, start, orchestrator } = openOrchestrator();
   const finds: string[] = [];
   const pages: number[] = [];
-  const counted: Pick<ExecutionStore, "find" | "eventsAfter"> = {
+  const counted: Pick<ExecutionStore, "find" | "eventsAfter" | "snapshotUpTo"> = {
+    snapshotUpTo: store.snapshotUpTo,
     find: (id) => {
       finds.push(id);
       return store.find(id);

@@ -50,6 +50,7 @@ async function ran() {
   const deps = {
     store: {
       find: store.find,
+      snapshotUpTo: store.snapshotUpTo,
       eventsAfter: (id: string, after: number, limit: number) => {
         pages.push(after);
         return store.eventsAfter(id, after, limit);
@@ -74,7 +75,7 @@ test("the first command and the last are made again as they were issued", async 
   }
   const snapshot = store.executions.get(executionId)?.snapshot;
   assert.ok(snapshot != null && snapshot.eventId > SNAPSHOT_EVENTS);
-  assert.equal(pages[0], Number(executionId), "the snapshot is younger than the first");
+  assert.equal(pages[0], Number(executionId), "the snapshots are younger than the first");
 });
 
 test("only events after a snapshot that is older than the command are folded", async () => {
@@ -85,6 +86,19 @@ test("only events after a snapshot that is older than the command are folded", a
   pages.length = 0;
   await commandFromLog(deps, last, 1);
   assert.equal(pages[0], snapshot.eventId);
+});
+
+test("of several snapshots the last one before the command is taken", async () => {
+  const { store, deps, issues, pages, executionId } = await ran();
+  const [row, snapshots, last] = [store.executions.get(executionId), store.snapshots.get(executionId), issues.at(-1)];
+  const known = snapshots?.at(-1);
+  assert.ok(row != null && known !== undefined && last !== undefined && known.eventId < last.issuedId);
+  // As if the execution had gone on after it.
+  row.snapshot = { ...known, eventId: row.lastEventId, state: "no JSON" };
+  pages.length = 0;
+  const made = await commandFromLog(deps, last, 2_000);
+  assert.equal(JSON.stringify(made), store.issuedBodies.get(last.commandId));
+  assert.equal(pages[0], known.eventId);
 });
 
 test("beyond the most events that are folded it says so", async () => {

@@ -94,7 +94,7 @@ test("expired data are deleted as a whole, once, and reported", async () => {
   );
   assert.deepEqual(told, [removed]);
   assert.deepEqual(await rows.executionsLeft([old]), [false]);
-  for (const table of ["event", "command", "execution_snapshot", "result", "batch"] as const) {
+  for (const table of ["event", "command", "execution_snapshot", "past_snapshot", "result", "batch"] as const) {
     assert.equal(await rows.count(table), 0, table);
   }
   await assert.rejects(access(path), { code: "ENOENT" });
@@ -112,7 +112,7 @@ test("what ended within the retention stays with everything, and so does what is
   await rows.batch(OLD, "accepted");
   await open().runOnce();
   assert.deepEqual(await rows.executionsLeft(kept), [true, true]);
-  for (const table of ["event", "command", "execution_snapshot", "result", "batch"] as const) {
+  for (const table of ["event", "command", "execution_snapshot", "past_snapshot", "result", "batch"] as const) {
     assert.equal(await rows.count(table), 2, table);
   }
 });

@@ -23,6 +23,9 @@ export interface OldTimes extends Partial<ExecutionStart> {
   file?: string;
 }
 
+/** Tables that have rows of an execution or a batch. */
+type CountedTable = "event" | "command" | "execution_snapshot" | "past_snapshot" | "result" | "batch" | "execution";
+
 /** Writes rows as they were written some time ago: with ids of that time. */
 export interface OldRows {
   /** An execution with an event, a command, a snapshot and a result. */
@@ -32,7 +35,7 @@ export interface OldRows {
   /** Which of these are still there. */
   executionsLeft(executions: readonly OldExecution[]): Promise<boolean[]>;
   /** Rows of a table, by the column that names the execution. */
-  count(table: "event" | "command" | "execution_snapshot" | "result" | "batch" | "execution"): Promise<number>;
+  count(table: CountedTable): Promise<number>;
 }
 
 /** Midnight (UTC) so many days before now. */

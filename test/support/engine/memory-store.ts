@@ -12,6 +12,7 @@ import type {
   KnownBatch,
   ReadyCommand,
   Requirement,
+  Snapshot,
   StoredExecution,
 } from "../../../src/ports/execution-store.ts";
 import { type EventRecord, recordOf } from "../../../src/schema/rules/event-record.ts";
@@ -52,6 +53,8 @@ export interface BatchRow extends BatchChange {
 export interface MemoryStore extends ExecutionStore {
   executions: Map<string, ExecutionRow>;
   events: Map<string, EventRecord[]>;
+  /** Every snapshot of an execution, oldest first. */
+  snapshots: Map<string, Snapshot[]>;
   /** Those that are open, and a few that have ended. */
   commands: Map<string, CommandRow>;
   /** What commands were given when they were issued, as JSON; for tests to compare with. */
@@ -84,6 +87,7 @@ export function createMemoryStore(
   const store: MemoryStore = {
     executions: new Map(),
     events: new Map(),
+    snapshots: new Map(),
     commands: new Map(),
     issuedBodies: new Map(),
     batches: new Map(),
@@ -95,6 +99,10 @@ export function createMemoryStore(
     async find(id) {
       const row = store.executions.get(id);
       return row === undefined ? undefined : storedOf(row);
+    },
+    async snapshotUpTo(id, eventId, format) {
+      const known = (store.snapshots.get(id) ?? []).filter((one) => one.format === format && one.eventId <= eventId);
+      return copy(known.at(-1) ?? null);
     },
     async eventsAfter(id, after, limit) {
       return (store.events.get(id) ?? []).filter(({ event_id }) => event_id > after).slice(0, limit);
@@ -293,6 +301,9 @@ function writeExecution(store: MemoryStore, change: ExecutionChange, now: number
     lastEventId,
     snapshot: (snapshot?.eventId ?? 0) > (kept.snapshot?.eventId ?? 0) ? (snapshot ?? null) : kept.snapshot,
   });
+  if (snapshot !== undefined) {
+    store.snapshots.set(executionId, [...(store.snapshots.get(executionId) ?? []), snapshot]);
+  }
   const log = store.events.get(executionId) ?? [];
   store.events.set(executionId, log);
   for (const entry of change.events) log.push(frozen(recordOf(entry, change)));

@@ -127,16 +127,44 @@ export async function foldStored(
 ): Promise<FoldedExecution | undefined> {
   const stored = await store.find(executionId);
   if (stored === undefined) return undefined;
-  const folded: FoldedExecution = {
-    catalogId: stored.catalogId,
-    trustDomain: trustDomain(stored.path, stored.startedBy),
-    eventsSinceSnapshot: 0,
-    ...startingPoint(stored),
-  };
+  const folded = foldedFrom(stored, startingPoint(stored));
   // Only up to the event that the row names: events that another server writes meanwhile are discovered when this state is
   // written.
   await foldUpTo(store, executionId, folded, stored.lastEventId);
   return folded;
+}
+
+/**
+ * An execution as it was after one of its events: the fold from the last snapshot before it, read from the database alone. What is in
+ * memory to be advanced is neither read nor changed. Undefined if the execution does not exist, or the event is not one of its own.
+ */
+export async function stateAt(
+  store: Pick<ExecutionStore, "find" | "eventsAfter" | "snapshotUpTo">,
+  executionId: string,
+  eventId: number,
+): Promise<FoldedExecution | undefined> {
+  const stored = await store.find(executionId);
+  const [event] = stored === undefined ? [] : await store.eventsAfter(executionId, eventId - 1, 1);
+  if (stored === undefined || event?.event_id !== eventId) return undefined;
+  const folded = foldedFrom(stored, await startingPointUpTo(store, stored, eventId));
+  await foldUpTo(store, executionId, folded, eventId);
+  return folded;
+}
+
+/** Where to begin to fold an execution up to one of its events: the last snapshot before it that this version can read, else its beginning. */
+export async function startingPointUpTo(
+  store: Pick<ExecutionStore, "snapshotUpTo">,
+  stored: StoredExecution,
+  eventId: number,
+): Promise<StartingPoint> {
+  if (stored.snapshot === null || stored.snapshot.eventId <= eventId) return startingPoint(stored);
+  const snapshot = await store.snapshotUpTo(stored.executionId, eventId, SNAPSHOT_FORMAT);
+  return startingPoint({ ...stored, snapshot });
+}
+
+function foldedFrom(stored: StoredExecution, start: StartingPoint): FoldedExecution {
+  const { catalogId, path, startedBy } = stored;
+  return { catalogId, trustDomain: trustDomain(path, startedBy), eventsSinceSnapshot: 0, ...start };
 }
 
 /** Folds the events after those in the state, up to the event `last`, which must be in the log. */
@@ -155,10 +183,11 @@ export async function foldUpTo(
   folded.lastEventId = Math.max(folded.lastEventId, last);
 }
 
-type StartingPoint = Pick<FoldedExecution, "state" | "issued" | "lastEventId">;
+/** A state to fold on from. */
+export type StartingPoint = Pick<FoldedExecution, "state" | "issued" | "lastEventId">;
 
 /** The newest snapshot of an execution, if there is one that this version can read; else its beginning. */
-export function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoint {
+function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoint {
   if (snapshot === null || snapshot.format !== SNAPSHOT_FORMAT) {
     return { state: emptyState(), issued: new Map(), lastEventId: Number(executionId) };
   }
