@@ -38,7 +38,17 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
         if (c.get("role") === "user" && parent !== undefined) {
           throw new FlowError("FORBIDDEN", "A user starts executions of their own: leave parent_execution_id out");
         }
-        const { path, catalog_id, version, resource_kind, workload = {}, target, return_step, wait_ms = 0 } = body;
+        const {
+          path,
+          catalog_id,
+          version,
+          resource_kind,
+          workload = {},
+          labels,
+          target,
+          return_step,
+          wait_ms = 0,
+        } = body;
         const key = idempotencyKey(c);
         const trace = parseTraceparent(c.req.header("traceparent"));
         const user = c.get("user");
@@ -53,7 +63,7 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
           may: (entryPath) => c.var.may("execute", entryPath),
           log: c.var.decisions,
           ...(user !== undefined && { startedBy: user.userId }),
-          ...defined({ path, catalogId: catalog_id }),
+          ...defined({ path, catalogId: catalog_id, labels }),
           ...(version !== undefined && version !== "latest" && { version: Number(version) }),
           ...defined({ resourceKind: resource_kind, target, returnStep: return_step, parent }),
           ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),

@@ -1,35 +1,41 @@
 import type { Context } from "hono";
 import type * as v from "valibot";
 import type { EventsAnswer, EventsFilter, EventsQuery } from "../../schema/api/events.ts";
-import { type ExecutionItem, type ExecutionsQuery, statesIn } from "../../schema/api/executions.ts";
+import type { ExecutionItem } from "../../schema/api/executions.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
+import { isPathPattern } from "../../schema/rules/execution-filter.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { PAGE_MAX, pageSize } from "../../schema/words/wire.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { ExecutionDetail, Executions } from "../../services/executions/executions.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { listening } from "../http/client-signal.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
 import { type RouteHandler, serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
+import { listFilter } from "./list-filter.ts";
 
 /** Executions (interface specification, Execution; and what the service adds to it). */
 export function executionRoutes(executions: Executions, stopping: AbortSignal, audit: Pick<Audit, "record">) {
   return serve(EXECUTION_ROUTES, {
     pause: steering("pause", executions, audit),
     resume: steering("resume", executions, audit),
-    list: async ({ query: { limit, cursor, ...filter }, maskedJson }, c) => {
+    list: async ({ query: { limit, cursor, ...parameters }, maskedJson }, c) => {
+      const filter = listFilter(parameters, c.req.query());
+      const { path } = filter;
       // For a single path a user gets FORBIDDEN instead of an empty list.
-      if (filter.path !== undefined) await c.var.permit("view", filter.path);
-      const visible = filter.path === undefined ? c.var.visible("view") : undefined;
+      const isOnePath = path !== undefined && !isPathPattern(path);
+      if (isOnePath) await c.var.permit("view", path);
+      const visible = isOnePath ? undefined : c.var.visible("view");
       const page = { limit: pageSize(limit), ...defined({ cursor }) };
-      const { items, nextCursor } = await executions.list({ ...listFilterOf(filter), visible }, page);
-      return maskedJson({ executions: items.map(itemOf), next_cursor: nextCursor });
+      const { items, nextCursor } = await executions.list({ ...filter, visible }, page);
+      return maskedJson({ executions: items.map((item) => itemOf(item, c)), next_cursor: nextCursor });
     },
     detail: async ({ query: { steps_after }, maskedJson }, c) => {
       const stepsAfter = steps_after === undefined ? undefined : Number(steps_after);
       const { row, stepsTotal, ...told } = await executions.detail(executionId(c), stepsAfter);
       const more = { last_event_id: row.lastEventId, steps_total: stepsTotal };
-      const answer = { ...itemOf(row), result: row.result ?? null, ...more, ...told };
+      const answer = { ...itemOf(row, c), result: row.result ?? null, ...more, ...told };
       return maskedJson(answer);
     },
     events: async ({ query, maskedJson }, c) => {
@@ -93,18 +99,6 @@ function steering(
   };
 }
 
-/** The filter of a list's query. */
-function listFilterOf(query: Omit<v.InferOutput<typeof ExecutionsQuery>, "limit" | "cursor">) {
-  const { status, path_contains, parent_execution_id, id_prefix, since, until, ...filter } = query;
-  return {
-    ...filter,
-    ...(status !== undefined && { statuses: statesIn(status) }),
-    ...defined({ pathContains: path_contains, parentExecutionId: parent_execution_id, idPrefix: id_prefix }),
-    ...(since !== undefined && { since: new Date(since) }),
-    ...(until !== undefined && { until: new Date(until) }),
-  };
-}
-
 /** The page of a log that a query asks for. Backwards the cursor is the end, forwards the beginning. */
 function eventsRequestOf(query: v.InferOutput<typeof EventsQuery>) {
   const { after, before, cursor, limit, order, values, ...filter } = query;
@@ -139,8 +133,11 @@ function executionId(c: Context): string {
 }
 
 /** The wire shape of an execution's row. */
-function itemOf(row: ExecutionDetail["row"]): ExecutionItem {
-  const { startedAt, endedAt, result, error } = row;
+function itemOf(row: ExecutionDetail["row"], c: Context<RouteEnvironment>): ExecutionItem {
+  const { startedAt, endedAt, result, error, origin, labels } = row;
+  // The path of another execution, which not everyone may see who sees this one.
+  const isPath = origin.kind === "execution" || origin.kind === "rerun";
+  const isHidden = isPath && origin.name !== null && !c.var.may("view", origin.name);
   return {
     execution_id: row.executionId,
     catalog_id: row.catalogId,
@@ -149,6 +146,8 @@ function itemOf(row: ExecutionDetail["row"]): ExecutionItem {
     status: row.status,
     progress: row.progress,
     parent_execution_id: row.parentExecutionId,
+    started_by: isHidden ? { ...origin, name: null } : origin,
+    labels,
     started_at: startedAt.toISOString(),
     ended_at: endedAt?.toISOString() ?? null,
     duration_ms: endedAt === null ? null : Math.max(0, endedAt.getTime() - startedAt.getTime()),

@@ -1,7 +1,6 @@
 import * as v from "valibot";
-import { IdInput, IdText, NextCursor, PageQuery, storableText, Timestamp } from "../words/wire.ts";
+import { IdInput, IdText, NextCursor, PageQuery, storableText, TimeInput, Timestamp } from "../words/wire.ts";
 import { UserId } from "./auth.ts";
-import { TimeInput } from "./executions.ts";
 
 /** The audit log, for users with the permission. */
 

@@ -1,11 +1,13 @@
 import * as v from "valibot";
+import { LabelsInput } from "../rules/execution-filter-schema.ts";
+import { EXECUTION_STATES } from "../rules/execution-states.ts";
+import { ORIGIN_KINDS } from "../rules/origin.ts";
 import {
   IdInput,
   IdText,
   JsonObjectValue,
   JsonValue,
   NextCursor,
-  PageQuery,
   storableText,
   Timestamp,
   VersionNumber,
@@ -18,10 +20,6 @@ import { SealedFlag } from "./results.ts";
  * routes validate with these, `/api/openapi.json` is made from them, and the command line reads answers by them.
  */
 
-/** States of an execution. The last three are final. */
-export const EXECUTION_STATES = ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] as const;
-export type ExecutionStateName = (typeof EXECUTION_STATES)[number];
-
 /** States of one step. */
 export const STEP_STATES = ["PENDING", "RUNNING", "COMPLETED", "FAILED", "SKIPPED"] as const;
 
@@ -32,17 +30,6 @@ export const WAIT_MS_MAX = 30_000;
 
 const name = v.pipe(storableText(512), v.minLength(1));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
-/** A moment that a caller names. */
-export const TimeInput = v.pipe(
-  v.string(),
-  v.check((text) => /^\d{4}-\d\d-\d\d/.test(text) && isStorableTime(Date.parse(text)), "must be an RFC 3339 time"),
-);
-
-/** PostgreSQL has no year 0, and after 9999 JavaScript writes years in a form that it does not read. */
-function isStorableTime(ms: number): boolean {
-  return ms >= Date.parse("0001-01-01T00:00:00Z") && ms <= Date.parse("9999-12-31T23:59:59.999Z");
-}
-
 /** Body of `POST /api/execute`. */
 export const ExecuteBody = v.pipe(
   v.object({
@@ -65,6 +52,7 @@ export const ExecuteBody = v.pipe(
       ),
     ),
     workload: v.exactOptional(v.pipe(JsonObjectValue, v.description("Inputs: they replace keys of the defaults."))),
+    labels: v.exactOptional(LabelsInput),
     target: v.exactOptional(v.pipe(name, v.description("Run no further than this step."))),
     parent_execution_id: v.exactOptional(v.pipe(IdInput, v.description("The execution that calls this one."))),
     parent_step: v.exactOptional(
@@ -144,6 +132,24 @@ export const ExecutionItem = v.object({
     v.description("Percent, iterations of loops counted; of one that failed or was cancelled how far it came."),
   ),
   parent_execution_id: v.nullable(IdText),
+  // Absent: an older server's answer.
+  started_by: v.exactOptional(
+    v.pipe(
+      v.object({
+        kind: v.picklist(ORIGIN_KINDS),
+        id: v.pipe(v.nullable(IdText), v.description("Null: an operator.")),
+        name: v.pipe(
+          v.nullable(v.string()),
+          v.description(
+            "The user's address, the trigger's name, the execution's path; null where the caller may not see it.",
+          ),
+        ),
+      }),
+      v.description("What started it. Of an agent's client: the user whose session it has."),
+    ),
+  ),
+  // Absent: an older server's answer.
+  labels: v.exactOptional(v.pipe(v.record(v.string(), v.string()), v.description("Words of people, to find it by."))),
   started_at: Timestamp,
   ended_at: v.nullable(Timestamp),
   duration_ms: v.nullable(count),
@@ -153,43 +159,6 @@ export const ExecutionItem = v.object({
   error: ErrorAnswer,
 });
 export type ExecutionItem = v.InferOutput<typeof ExecutionItem>;
-
-/** The states in a comma-separated text, each once; empty if one of them is unknown. */
-export function statesIn(text: string): ExecutionStateName[] {
-  const names = text.split(",").map((one) => one.trim());
-  const known = EXECUTION_STATES.filter((state) => names.includes(state));
-  return names.every((one) => (EXECUTION_STATES as readonly string[]).includes(one)) ? known : [];
-}
-
-/** Query of `GET /api/executions`. */
-export const ExecutionsQuery = v.object({
-  ...PageQuery.entries,
-  status: v.exactOptional(
-    v.pipe(
-      v.string(),
-      v.toUpperCase(),
-      v.check(
-        (text) => statesIn(text).length > 0,
-        `must be one of ${EXECUTION_STATES.join(", ")}, or several of them with commas`,
-      ),
-      v.description("In one of these states; several with commas: `PENDING,RUNNING`."),
-    ),
-  ),
-  path: v.exactOptional(v.pipe(name, v.description("Of the playbook with exactly this path."))),
-  path_contains: v.exactOptional(
-    v.pipe(name, v.description("Of playbooks that have this text in their path, in whatever case.")),
-  ),
-  parent_execution_id: v.exactOptional(IdInput),
-  id_prefix: v.exactOptional(
-    v.pipe(
-      v.string(),
-      v.regex(/^[1-9]\d{0,15}$/, "must be the first digits of an id"),
-      v.description("The first digits of their ids."),
-    ),
-  ),
-  since: v.exactOptional(v.pipe(TimeInput, v.description("Started then or later (RFC 3339)."))),
-  until: v.exactOptional(v.pipe(TimeInput, v.description("Started before then (RFC 3339)."))),
-});
 
 /** Answer of `GET /api/executions`: newest first. */
 export const ExecutionsAnswer = v.object({ executions: v.array(ExecutionItem), next_cursor: NextCursor });

@@ -9,13 +9,13 @@ import {
   ExecutionAnswer,
   ExecutionQuery,
   ExecutionsAnswer,
-  ExecutionsQuery,
   PauseAnswer,
   PauseBody,
   ResultAnswer,
   ResultQuery,
 } from "../api/executions.ts";
 import { RenderedAnswer, RenderedQuery } from "../api/rendered.ts";
+import { ExecutionsQuery } from "../rules/execution-filter-schema.ts";
 import { contract } from "./contract.ts";
 
 /** Starting executions (interface specification, Execution). */

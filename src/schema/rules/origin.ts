@@ -1,5 +1,5 @@
 /** What may start an execution. */
-const ORIGIN_KINDS = ["user", "trigger", "execution", "rerun", "bulk", "mcp"] as const;
+export const ORIGIN_KINDS = ["user", "trigger", "execution", "rerun", "bulk", "mcp"] as const;
 export type OriginKind = (typeof ORIGIN_KINDS)[number];
 
 /** What started an execution, where neither its parent nor the user in whose name it runs says so. */

@@ -35,6 +35,17 @@ export function storableText(length: number) {
 /** RFC 3339, UTC, with milliseconds. */
 export const Timestamp = v.pipe(v.string(), v.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
 
+/** A moment that a caller names. */
+export const TimeInput = v.pipe(
+  v.string(),
+  v.check((text) => /^\d{4}-\d\d-\d\d/.test(text) && isStorableTime(Date.parse(text)), "must be an RFC 3339 time"),
+);
+
+/** PostgreSQL has no year 0, and after 9999 JavaScript writes years in a form that it does not read. */
+function isStorableTime(ms: number): boolean {
+  return ms >= Date.parse("0001-01-01T00:00:00Z") && ms <= Date.parse("9999-12-31T23:59:59.999Z");
+}
+
 /** Version of a catalog entry: 1 and up. */
 export const VersionNumber = v.pipe(v.number(), v.integer(), v.minValue(1));
 

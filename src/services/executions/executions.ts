@@ -5,15 +5,16 @@ import { type EventListQuery, type EventPage, listEvents } from "../../repositor
 import { type EventMarks, type EventMarksQuery, markEvents } from "../../repositories/executions/event-marks.ts";
 import { deleteExecution } from "../../repositories/executions/execution-delete.ts";
 import {
-  type ExecutionFilter,
-  type ExecutionRow,
   findExecution,
+  findShownExecution,
   listExecutions,
   listOpenChildren,
+  type ShownRow,
 } from "../../repositories/executions/execution-list.ts";
 import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
 import type { RenderedAnswer } from "../../schema/api/rendered.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
+import type { ExecutionFilter } from "../../schema/rules/execution-filter.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../access/access.ts";
@@ -35,7 +36,7 @@ import { type ExecutionRequest, type Started, startExecutions } from "./start-ex
 
 /** An execution with the details derived from its events. */
 export interface ExecutionDetail extends DerivedDetail {
-  row: ExecutionRow;
+  row: ShownRow;
 }
 
 /** The end of an execution; its result inline, or by reference if it is large. */
@@ -46,7 +47,7 @@ export interface Executions extends Pausing {
   /** See {@link startExecutions}. */
   start(request: ExecutionRequest): Promise<Started>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
-  list(filter: ExecutionFilter & Visible, page: PageQuery): Promise<Listed<ExecutionRow>>;
+  list(filter: ExecutionFilter & Visible, page: PageQuery): Promise<Listed<ShownRow>>;
   /** With `stepsAfter`, an event's id, only the steps to which something happened after it; all steps if too much happened. */
   detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
   events(executionId: string, request: EventListQuery): Promise<EventPage>;
@@ -116,7 +117,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
     async detail(executionId, stepsAfter) {
-      const row = await rowOf(executionId);
+      const row = await findShownExecution(database, executionId);
+      if (row === undefined) throw unknownExecution(executionId);
       // In this order: the answer names the row's event, so that later changes are reported again next time.
       const changed = stepsAfter === undefined ? undefined : await changedSteps(database, executionId, stepsAfter);
       const view = await reader.read(executionId, row.lastEventId);

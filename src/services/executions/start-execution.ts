@@ -15,8 +15,9 @@ import {
   type ParentRow,
 } from "../../repositories/orchestration/find-startable.ts";
 import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
-import type { ExecutionStateName } from "../../schema/api/executions.ts";
 import { callRefusal, decideUserAccess } from "../../schema/rules/access-rules.ts";
+import type { ExecutionStateName } from "../../schema/rules/execution-states.ts";
+import type { Origin } from "../../schema/rules/origin.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef, Steered } from "../../schema/words/event.ts";
@@ -82,6 +83,10 @@ export interface ExecutionRequest {
   log?: StartLog;
   /** The user in whose name it runs; its children run in the same name. */
   startedBy?: number;
+  /** What started it. Default: its parent, or else that user. */
+  origin?: Origin;
+  /** Words of people, by which lists are filtered. */
+  labels?: Readonly<Record<string, string>>;
 }
 
 /** An execution that was started, now or (`duplicate`) by an earlier call with the same key. */
@@ -162,7 +167,7 @@ async function begin(
   found: Executable | undefined,
   mustBeNewest: boolean,
 ): Promise<Started> {
-  const { parent, input, bytes, target, returnStep, traceparent, idempotency } = request;
+  const { parent, input, bytes, target, returnStep, traceparent, idempotency, origin, labels } = request;
   const entry = checkedEntry(found, request);
   const caller = parent === undefined ? undefined : await openParent(deps.database, parent.execution_id);
   if (caller !== undefined) checkSystemChild(deps, caller.path, entry.path);
@@ -183,7 +188,7 @@ async function begin(
     input,
     ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
     ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
-    ...defined({ startedBy, target, returnStep, traceparent, idempotency, bytes, log: request.log }),
+    ...defined({ startedBy, target, returnStep, traceparent, idempotency, bytes, origin, labels, log: request.log }),
   });
   return { ...what, ...started, warnings };
 }

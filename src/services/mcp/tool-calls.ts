@@ -156,6 +156,7 @@ async function startCall(
     resourceKind: "agent",
     input: inputs,
     log: caller.log,
+    origin: { kind: "mcp" },
     ...defined({ startedBy: caller.userId }),
     ...(key !== undefined && { idempotency: { caller: `mcp:${caller.id}`, key, bodySha256 } }),
   });

@@ -5,12 +5,8 @@ import { findSessionAccess, findUserAccess } from "../../../src/repositories/acc
 import { deleteOldSessions } from "../../../src/repositories/access/login-sessions.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import { type Page, pathFilter } from "../../../src/repositories/database/page.ts";
-import {
-  type ExecutionRow,
-  LOOKED_AT_MAX,
-  listExecutions,
-  MATCHED_PATHS_MAX,
-} from "../../../src/repositories/executions/execution-list.ts";
+import { listExecutions, type ShownRow } from "../../../src/repositories/executions/execution-list.ts";
+import { LOOKED_AT_MAX, MATCHED_PATHS_MAX } from "../../../src/repositories/executions/matching-executions.ts";
 import {
   decideAccess,
   matchesPattern,
@@ -106,7 +102,7 @@ test("a list for who may see few of very many executions is read to its end in b
   const paths: string[] = [];
   let pages = 0;
   for (let cursor: string | undefined = ""; cursor !== undefined; pages += 1) {
-    const page: Page<ExecutionRow, string> = await listExecutions(
+    const page: Page<ShownRow, string> = await listExecutions(
       database,
       { visible },
       { limit: 100, ...(cursor !== "" && { cursor }) },
@@ -134,26 +130,26 @@ test("executions are found by a part of their path, whether few or very many pat
     return items.map(({ path }) => path);
   };
   // One path more than are looked for one by one, as many as that, one, and none.
-  assert.deepEqual(await found({ pathContains: "sHoP/orders_" }), paths.toReversed());
-  assert.deepEqual(await found({ pathContains: "orders_" }, 3), paths.slice(-3).toReversed());
+  assert.deepEqual(await found({ path_contains: "sHoP/orders_" }), paths.toReversed());
+  assert.deepEqual(await found({ path_contains: "orders_" }, 3), paths.slice(-3).toReversed());
   await database.sql`delete from flow.resource where path = ${paths[0] ?? ""}`;
-  assert.deepEqual(await found({ pathContains: "shop/" }), paths.slice(1).toReversed());
-  assert.deepEqual(await found({ pathContains: "orders_100" }), ["Shop/orders_100"]);
+  assert.deepEqual(await found({ path_contains: "shop/" }), paths.slice(1).toReversed());
+  assert.deepEqual(await found({ path_contains: "orders_100" }), ["Shop/orders_100"]);
   // Those with an even number in this list are paused: `orders_0` is the first.
-  assert.deepEqual(await found({ pathContains: "orders_10", statuses: ["PAUSED"] }), []);
-  assert.deepEqual(await found({ pathContains: "orders_9", statuses: ["PAUSED"] }, 2), [
+  assert.deepEqual(await found({ path_contains: "orders_10", status: ["PAUSED"] }), []);
+  assert.deepEqual(await found({ path_contains: "orders_9", status: ["PAUSED"] }, 2), [
     "Shop/orders_99",
     "Shop/orders_97",
   ]);
-  assert.deepEqual(await found({ pathContains: "orders\\_1" }), []);
+  assert.deepEqual(await found({ path_contains: "orders\\_1" }), []);
   // A character of a pattern is a character.
-  assert.deepEqual(await found({ pathContains: "o%ers" }), []);
-  const page = await listExecutions(database, { pathContains: "orders_1" }, { limit: 2 });
+  assert.deepEqual(await found({ path_contains: "o%ers" }), []);
+  const page = await listExecutions(database, { path_contains: "orders_1" }, { limit: 2 });
   assert.deepEqual(
     page.items.map(({ path }) => path),
     ["Shop/orders_100", "Shop/orders_19"],
   );
-  const next = await listExecutions(database, { pathContains: "orders_1" }, { limit: 2, cursor: page.next ?? "" });
+  const next = await listExecutions(database, { path_contains: "orders_1" }, { limit: 2, cursor: page.next ?? "" });
   assert.deepEqual(
     next.items.map(({ path }) => path),
     ["Shop/orders_18", "Shop/orders_17"],
@@ -163,6 +159,6 @@ test("executions are found by a part of their path, whether few or very many pat
     ...{ allowPattern: "Shop/*", denyPattern: "Shop/orders_1*" },
   };
   const visible = pathRules([row], "view") ?? assert.fail("everything may be seen");
-  assert.deepEqual(await found({ pathContains: "orders_1", visible }), []);
-  assert.deepEqual(await found({ pathContains: "orders_2", visible }, 1), ["Shop/orders_29"]);
+  assert.deepEqual(await found({ path_contains: "orders_1", visible }), []);
+  assert.deepEqual(await found({ path_contains: "orders_2", visible }, 1), ["Shop/orders_29"]);
 });

@@ -78,6 +78,9 @@ test("a call runs the agent's playbook, reports progress, and returns the result
   const { content, structuredContent, isError } = await answer;
   assert.equal(isError, undefined);
   assert.deepEqual(structuredContent, { execution_id: id, status: "COMPLETED", result: { step: "end" } });
+  const { body: listed } = await work.get(`/api/executions?q=${encodeURIComponent(`by:mcp id:${id}`)}`);
+  const [shown] = listed["executions"] as Body[];
+  assert.deepEqual(shown?.["started_by"], { kind: "mcp", id: null, name: "operator" });
   assert.deepEqual(JSON.parse((content as { text: string }[])[0]?.text ?? ""), structuredContent);
   assert.deepEqual(
     told.map(({ message }) => message),
