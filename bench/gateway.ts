@@ -7,6 +7,7 @@ import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { Pool } from "undici";
 import { newToken } from "../src/platform/crypto/token.ts";
+import type { MeAnswer } from "../src/schema/api/auth.ts";
 import { startChild } from "./candidates/child.ts";
 import type { Measurement } from "./report/measurement.ts";
 
@@ -61,8 +62,8 @@ async function load(pool: Pool, path: string, pid: number): Promise<{ rate: numb
   const until = async (end: number) => {
     while (performance.now() < end) {
       const answer = await pool.request({ method: "GET", path, headers: headers[calls % SESSIONS] ?? {} });
+      if (answer.statusCode !== 200) throw new Error(`${path} gave ${answer.statusCode}: ${await answer.body.text()}`);
       await answer.body.dump();
-      if (answer.statusCode !== 200) throw new Error(`${path} gave ${answer.statusCode}`);
       calls += 1;
     }
   };
@@ -86,7 +87,9 @@ async function cpuSeconds(pid: number): Promise<number> {
 async function startIdleServer(): Promise<{ url: string; close(): void }> {
   const expires = new Date(Date.now() + 3_600_000).toISOString();
   const user = { user_id: 1, email: "ada@example.com", display_name: "Ada", roles: ["viewer"] };
-  const me = JSON.stringify({ kind: "user", ...user, permissions: [], expires_at: expires });
+  // Typed, so that a field that the answer gets does not leave the gateway with a server that it cannot understand.
+  const answer: MeAnswer = { kind: "user", ...user, permissions: [], actions: ["view"], expires_at: expires };
+  const me = JSON.stringify(answer);
   const server = createServer((request, response) => {
     if (request.url === "/api/auth/changes") {
       response.writeHead(200, { "content-type": "text/event-stream" }).write('data: {"all":true}\n\n');
