@@ -123,6 +123,8 @@ export interface ExecutionChange extends LogOwner {
   error?: TaskError;
   /** In order; empty never. */
   events: LogEntry[];
+  /** Large results of its events that are stored with them, each reference once. */
+  payloads?: readonly AttachedPayload[];
   /** Commands that begin, in the state that they have at the end of the change; without those that have ended by then. */
   issued: IssuedCommand[];
   /** Commands of earlier changes, in the state that they have now. */
@@ -130,6 +132,20 @@ export interface ExecutionChange extends LogOwner {
   /** Commands of earlier changes that have ended, and of which no worker will ask: nothing is kept of them but the log. */
   ended: string[];
   snapshot?: Snapshot;
+}
+
+/** A large result that came with its event and is written with it, in place of one that is stored under its reference. */
+export interface AttachedPayload {
+  ref: string;
+  /** As it is to be stored. */
+  payload: Uint8Array<ArrayBuffer>;
+  /** Before compression. */
+  bytes: number;
+  sha256: string;
+  compression: "gzip" | null;
+  isSealed: boolean;
+  /** Milliseconds since 1970. */
+  expiresAt: number;
 }
 
 /** What an execution's row says from its beginning. */

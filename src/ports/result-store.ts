@@ -35,6 +35,11 @@ export interface ResultKeeping {
   compression?: string;
   /** Media type of the text; default `application/json`. */
   contentType?: string;
+  /**
+   * The next thing that happens to it is that its task's report is sent, and the payload may go with that. Then what is said of it here is
+   * not complete: the server completes the reference.
+   */
+  withReport?: true;
   /** The payload is to be sealed as a whole. Stores never see this flag: the sealing layer removes it. */
   sensitive?: true;
 }

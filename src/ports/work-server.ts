@@ -23,12 +23,25 @@ export interface ReportRequest {
   key: string;
   /** Events as JSON texts, in order. */
   events: readonly string[];
+  /** Large results of these events, each with the place of its event. */
+  attachments: readonly (Attachment & { event: number })[];
   /** Secrets of the claims that the events are of. */
   secrets: readonly string[];
   /** Most commands that the answer may bring; 0: none are wanted. */
   claim: number;
   /** Tries before this one that ended without any answer: their server may have died of the request. */
   unanswered: number;
+}
+
+/** A large result that travels with the report of its task, and is stored with it. */
+export interface Attachment {
+  /** Under which it is stored: of the event's result, or of one of its further fields. */
+  ref: string;
+  /** JSON text in UTF-8. */
+  payload: Uint8Array<ArrayBuffer>;
+  /** As its author wrote them. */
+  ttl?: string;
+  compression?: string;
 }
 
 /** The server cannot answer now: trying again helps. */

@@ -1,9 +1,10 @@
 import type { Clock } from "../../ports/clock.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { type CallingClaim, createServerChildren } from "./children.ts";
 import { inNameOf, type ServerConnection } from "./connection.ts";
 import { createServerCredentials } from "./credentials.ts";
 import { createServerKeychain } from "./keychain.ts";
-import { createServerResults, type StoringClaim } from "./results.ts";
+import { type Attaching, createServerResults, type StoringClaim } from "./results.ts";
 import { createServerSealing } from "./sealing.ts";
 
 /** What the parts of a worker that ask its server are made of. */
@@ -17,6 +18,8 @@ export interface ClaimPartsDeps {
   name: string;
   clock: Clock;
   random(): number;
+  /** Absent: no result goes with a report. */
+  attaching?: Pick<Attaching, "isOn">;
   /** Aborted when the worker has stopped. */
   ending: AbortSignal;
 }
@@ -25,8 +28,9 @@ export interface ClaimPartsDeps {
 const ARTIFACT_MS = 120_000;
 
 /** What a running command asks its server for, each in the name of its claim. */
-export function createClaimParts({ calls, waits, waitConnections, name, clock, random, ending }: ClaimPartsDeps) {
-  const server = { connection: calls, clock, random };
+export function createClaimParts(deps: ClaimPartsDeps) {
+  const { calls, waits, waitConnections, name, clock, random, attaching, ending } = deps;
+  const server = { connection: calls, clock, random, ...defined({ attaching }) };
   const children = createServerChildren({ ...server, connection: waits, calls, connections: waitConnections });
   const sealersOf = createServerSealing(server, ending);
   const named = (claim: CallingClaim) => ({ ...server, connection: inNameOf(calls, claim.work.secret) });

@@ -3,7 +3,7 @@ import type { Secret } from "../../platform/crypto/secret.ts";
 import { answerOf, type Place, parseReply, type ServerReply, transportReason } from "../../schema/routes/answer.ts";
 import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
 import { type RouteInput, type RouteRequest, requestOf } from "../../schema/routes/request.ts";
-import { UNANSWERED_HEADER } from "../../schema/routes/workers.ts";
+import { REPORT_BYTES_HEADER, UNANSWERED_HEADER } from "../../schema/routes/workers.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
@@ -13,6 +13,8 @@ export interface CallOptions {
   idempotencyKey?: string;
   /** Earlier tries of a report that ended without an answer. */
   unanswered?: number;
+  /** Length of a report's JSON, where attachments follow it. */
+  reportBytes?: number;
   traceparent?: string;
   /** The secret of the claim in whose name a worker calls. */
   claim?: string;
@@ -115,11 +117,12 @@ function connectorOf({ url, socket }: ServerAddress, timeout: number): buildConn
 
 /** The headers of a call, without who calls. `worker`: the secret that this worker was given when it registered last. */
 export function headersOf(call: ServerCall, worker: string | undefined): Record<string, string> {
-  const { body, idempotencyKey, unanswered, traceparent, claim, session, address } = call;
+  const { body, idempotencyKey, unanswered, reportBytes, traceparent, claim, session, address } = call;
   return {
     ...(body !== undefined && { "content-type": "application/json" }),
     ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
     ...(unanswered !== undefined && { [UNANSWERED_HEADER]: String(unanswered) }),
+    ...(reportBytes !== undefined && { [REPORT_BYTES_HEADER]: String(reportBytes) }),
     ...(traceparent !== undefined && { traceparent }),
     ...(worker !== undefined && { "x-flow-worker": worker }),
     ...(claim !== undefined && { "x-flow-claim": claim }),

@@ -19,7 +19,7 @@ export interface ChannelCall {
   kind: number;
   /** JSON. */
   fields: string;
-  body: string;
+  body: string | Uint8Array;
   /** Longest time until the answer. */
   timeoutMs: number;
   signal: AbortSignal;

@@ -1,11 +1,20 @@
-import type { ClaimAnswer, ClaimedWork, ReportAnswer, Unavailable, WorkServer } from "../../ports/work-server.ts";
+import type {
+  ClaimAnswer,
+  ClaimedWork,
+  ReportAnswer,
+  ReportRequest,
+  Unavailable,
+  WorkServer,
+} from "../../ports/work-server.ts";
 import { refusalIn, type ServerReply, strangeAnswer } from "../../schema/routes/answer.ts";
 import { COMMAND_ROUTES, EVENT_ROUTES } from "../../schema/routes/workers.ts";
 import { isClaimRequired } from "../../schema/rules/claim-refusals.ts";
 import type { Command } from "../../schema/words/command.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
-import { isUnavailable, type ServerConnection } from "./connection.ts";
+import { isUnavailable, type ServerCall, type ServerConnection } from "./connection.ts";
+import type { Attaching } from "./results.ts";
 
 /** How long a call may take that the server answers as soon as it can. */
 const CALL_MS = 30_000;
@@ -23,7 +32,11 @@ export interface ClaimingWorker {
  * hand and not by their contracts: every command passes here (2 µs each instead of 10), all that the engine wrote of it stays,
  * and one malformed command does not make the others fail.
  */
-export function createServerWork(connection: ServerConnection, worker: ClaimingWorker): WorkServer {
+export function createServerWork(
+  connection: ServerConnection,
+  worker: ClaimingWorker,
+  attaching?: Pick<Attaching, "refused">,
+): WorkServer {
   const { name, kinds, labels } = worker;
   const about = {
     ...(kinds !== undefined && { kinds }),
@@ -41,22 +54,36 @@ export function createServerWork(connection: ServerConnection, worker: ClaimingW
       });
       return claimAnswer(reply);
     },
-    async report({ key, events, secrets, claim, unanswered }, signal) {
+    async report({ key, events, attachments, secrets, claim, unanswered }, signal) {
       const proof = secrets.length === 0 ? "" : `,"claim_secrets":${JSON.stringify(secrets)}`;
       const wanted = claim === 0 ? "" : `,"claim":${JSON.stringify({ limit: claim, wait_ms: 0, ...about })}`;
+      // The events are JSON already: parsing and writing them again would cost more than all else here.
+      const json = `${head}${events.join(",")}]${proof}${wanted}`;
       const reply = await connection.call({
         method: "POST",
         path: EVENT_ROUTES.batch.path,
-        // The events are JSON already: parsing and writing them again would cost more than all else here.
-        body: `${head}${events.join(",")}]${proof}${wanted}}`,
+        ...bodyOf(json, attachments),
         idempotencyKey: key,
         ...(unanswered > 0 && { unanswered }),
         timeoutMs: CALL_MS,
         signal,
       });
-      return reportAnswer(reply);
+      const answer = reportAnswer(reply);
+      if (answer.status === "invalid" && attachments.length > 0) attaching?.refused();
+      return answer;
     },
   };
+}
+
+/** The report, whose JSON lacks its last brace here, and its attachments behind it. */
+function bodyOf(json: string, attachments: ReportRequest["attachments"]): Pick<ServerCall, "body" | "reportBytes"> {
+  if (attachments.length === 0) return { body: `${json}}` };
+  const about = attachments.map(({ event, ref, payload, ttl, compression }) => {
+    return { event, ref, bytes: payload.byteLength, ...defined({ ttl, compression }) };
+  });
+  const report = Buffer.from(`${json},"attachments":${JSON.stringify(about)}}`);
+  const body = Buffer.concat([report, ...attachments.map(({ payload }) => payload)]);
+  return { body, reportBytes: report.length };
 }
 
 function claimAnswer(reply: ServerReply): ClaimAnswer {

@@ -9,7 +9,7 @@ import {
   type ServerConnection,
   secondsOf,
 } from "./connection.ts";
-import { type MessageChannel, openChannel } from "./message-channel.ts";
+import { type ChannelCall, type MessageChannel, openChannel } from "./message-channel.ts";
 import { requestUpgrade } from "./request-upgrade.ts";
 
 /** What {@link connectWorker} needs besides the address. */
@@ -78,8 +78,7 @@ export function connectWorker(parts: WorkerConnectionParts): ServerConnection {
     call(call) {
       const kind = call.method === "POST" ? KINDS.get(call.path) : undefined;
       const { body = "" } = call;
-      // A body of bytes is a stored result: no message.
-      if (kind === undefined || typeof body !== "string") return byHttp.call(call);
+      if (kind === undefined) return byHttp.call(call);
       if (channel === undefined && !isOpening && performance.now() >= nextTryAt) void open();
       return channel?.isReady() === true ? send(channel, kind, { ...call, body }, parts) : byHttp.call(call);
     },
@@ -99,7 +98,7 @@ const KINDS: ReadonlyMap<string, number> = new Map(
 async function send(
   channel: MessageChannel,
   kind: number,
-  call: ServerCall & { body: string },
+  call: ServerCall & Pick<ChannelCall, "body">,
   { url, workerSecret }: WorkerConnectionParts,
 ): Promise<ServerReply> {
   const { body, timeoutMs, signal } = call;

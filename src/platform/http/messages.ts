@@ -24,7 +24,13 @@ const HEAD = 13;
 const UNCOUNTED = 4;
 
 /** A message, ready to be written at once. */
-export function encodeMessage(kind: number, id: number, status = 0, fields = "", body = ""): Buffer {
+export function encodeMessage(
+  kind: number,
+  id: number,
+  status = 0,
+  fields = "",
+  body: string | Uint8Array = "",
+): Buffer {
   const fieldBytes = Buffer.byteLength(fields);
   const length = HEAD + fieldBytes + Buffer.byteLength(body);
   const bytes = Buffer.allocUnsafe(length);
@@ -34,7 +40,8 @@ export function encodeMessage(kind: number, id: number, status = 0, fields = "",
   bytes.writeUInt16BE(status, 9);
   bytes.writeUInt16BE(fieldBytes, 11);
   if (fieldBytes > 0) bytes.write(fields, HEAD);
-  bytes.write(body, HEAD + fieldBytes);
+  if (typeof body === "string") bytes.write(body, HEAD + fieldBytes);
+  else bytes.set(body, HEAD + fieldBytes);
   return bytes;
 }
 

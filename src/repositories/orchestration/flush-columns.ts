@@ -1,5 +1,3 @@
-import { getTableColumns } from "drizzle-orm";
-import type { PgTable } from "drizzle-orm/pg-core";
 import type {
   BatchChange,
   CommandChange,
@@ -12,10 +10,12 @@ import type {
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { auditRow } from "../access/audit.ts";
-import { documents, numbers, texts } from "../database/bulk-columns.ts";
 import { batch } from "../tables/batch.ts";
 import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution, executionLabel } from "../tables/execution.ts";
+import { result } from "../tables/result.ts";
+import { type SentPayload, sentPayload } from "./attached-payloads.ts";
+import { column, columns, type FlushColumn, type Getters } from "./flush-column.ts";
 import { olderSnapshotsMax } from "./past-snapshots.ts";
 import { type LogRows, packSegments, type Segment } from "./segments.ts";
 
@@ -23,87 +23,6 @@ import { type LogRows, packSegments, type Segment } from "./segments.ts";
  * What a flush writes, by table and column. Names and types come from the tables: renaming a column there renames it here, and
  * renaming a field breaks the compilation. Each column states how its values are read from the rows of a flush.
  */
-
-/**
- * How a column is sent (`bulk-columns.ts`): as an array of its type (`numbers`, `texts`); JSON as `documents`, or as text that
- * stays text (`document`); an array as the texts of arrays.
- */
-export type SentAs =
-  | "bigint"
-  | "int"
-  | "smallint"
-  | "float8"
-  | "text"
-  | "timestamptz"
-  | "json"
-  | "jsonb"
-  | "document"
-  | `${"text" | "bigint"}[]`;
-
-/** A column, and the function that encodes it for all rows. */
-interface FlushColumn<R> {
-  name: string;
-  type: SentAs;
-  send(rows: readonly R[]): string;
-}
-
-/** The types from which a value of a table's column may be read. */
-type Source<V> = V extends readonly unknown[]
-  ? readonly (string | number)[]
-  : V extends Date | object
-    ? unknown
-    : V extends string
-      ? string | number
-      : V;
-type Getters<T extends PgTable, R> = {
-  readonly [K in keyof T["$inferSelect"]]?: (row: R) => Source<T["$inferSelect"][K]> | null | undefined;
-};
-
-/** Columns of a table, each with the source of its values. */
-function columns<T extends PgTable, R>(table: T, getters: Getters<T, R>): FlushColumn<R>[] {
-  const known = getTableColumns(table);
-  return Object.entries<((row: R) => unknown) | undefined>(getters).flatMap(([field, get]) => {
-    const found = known[field];
-    return found === undefined || get === undefined ? [] : column(found.name, sentAs(found.getSQLType()), get);
-  });
-}
-
-/** A column that belongs to no table. */
-function column<R>(name: string, type: SentAs, get: (row: R) => unknown): FlushColumn<R> {
-  return { name, type, send: sender(type, get) };
-}
-
-function sender<R>(type: SentAs, get: (row: R) => unknown): FlushColumn<R>["send"] {
-  switch (type) {
-    case "json":
-    case "jsonb":
-      return (rows) =>
-        documents(rows, (row) => {
-          const value = get(row);
-          return value === undefined ? undefined : JSON.stringify(value);
-        });
-    case "document":
-      return (rows) => documents(rows, get as (row: R) => string);
-    case "text[]":
-      // Quoted twice, and cast in the statement.
-      return (rows) => texts(rows, (row) => texts(get(row) as readonly string[], (text) => text));
-    case "bigint[]":
-      return (rows) => texts(rows, (row) => numbers(get(row) as readonly string[], (number) => number));
-    case "text":
-    case "timestamptz":
-      return (rows) => texts(rows, get as (row: R) => string | null | undefined);
-    default:
-      return (rows) => numbers(rows, get as (row: R) => number | string | null | undefined);
-  }
-}
-
-/** The type of the parameter for a column's SQL type. */
-function sentAs(type: string): SentAs {
-  if (type.startsWith("timestamp")) return "timestamptz";
-  if (type.startsWith("text COLLATE")) return "text";
-  const short: Record<string, SentAs> = { integer: "int", "double precision": "float8" };
-  return short[type] ?? (type as SentAs);
-}
 
 /** The rows of a flush that go to one table, with their columns. */
 interface FlushPart {
@@ -306,6 +225,26 @@ const FLUSH = {
       // JSON, in which nothing needs quotes.
       column(executionSnapshot.state.name, "document", (row: StoredSnapshot) => row.state),
       column("older_max", "int", (row: StoredSnapshot) => olderSnapshotsMax(row.state)),
+    ],
+  ),
+  /** Large results of the events. Bytes that are no text go as hexadecimal digits. */
+  payloads: part(
+    ({ executions }) =>
+      executions.flatMap(({ executionId, payloads = [] }) =>
+        payloads.map((row) => ({ executionId, ...sentPayload(row) })),
+      ),
+    [
+      ...columns<typeof result, SentPayload>(result, {
+        executionId: (row) => row.executionId,
+        ref: (row) => row.ref,
+        bytes: (row) => row.bytes,
+        sha256: (row) => row.sha256,
+        compression: (row) => row.compression,
+      }),
+      column("is_sealed", "smallint", (row: SentPayload) => (row.isSealed ? 1 : 0)),
+      column("expires_ms", "float8", (row: SentPayload) => row.expiresAt),
+      column("is_text", "smallint", (row: SentPayload) => (row.isText ? 1 : 0)),
+      column(result.payload.name, "document", (row: SentPayload) => row.text),
     ],
   ),
   /** Batches that begin. */

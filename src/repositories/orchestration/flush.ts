@@ -1,7 +1,9 @@
 import type { Flush } from "../../ports/execution-store.ts";
 import { AUDIT_COLUMNS, AUDIT_RECORD } from "../access/audit.ts";
 import type { Database } from "../database/database.ts";
-import { type FlushTable, flushColumns, isRead, type SentAs, TABLES } from "./flush-columns.ts";
+import { attachPayloads, replacedPayloads } from "./attached-payloads.ts";
+import type { SentAs } from "./flush-column.ts";
+import { type FlushTable, flushColumns, isRead, TABLES } from "./flush-columns.ts";
 import { keepSnapshots, numberedSnapshots, thinSnapshots } from "./past-snapshots.ts";
 
 /** The outcome of a flush: the executions it wrote, and the database's clock, milliseconds since 1970. */
@@ -103,6 +105,8 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     ...part("snapshots", "numbered", numbered),
     ...part("snapshots", "kept", kept),
     ...part("snapshots", "thinned", thinned),
+    ...part("payloads", "replaced", replaced),
+    ...part("payloads", "attached", attached),
     ...part("accepted", "accepted", accepted),
     ...part("batches", "finished", finished),
   ];
@@ -221,6 +225,10 @@ const numbered = ({ rowsOf, written }: Places) => numberedSnapshots(rowsOf("snap
 const kept = () => keepSnapshots("numbered");
 const thinned = () => thinSnapshots("numbered");
 
+const replaced = ({ rowsOf, written }: Places) =>
+  replacedPayloads(rowsOf("payloads", ["execution_id", "ref"]), written);
+const attached = ({ rowsOf, written }: Places) => attachPayloads(rowsOf("payloads"), written);
+
 const accepted = ({ rowsOf, complete }: Places) => `
   insert into flow.batch (request_id, caller, idempotency_key, body_sha256, state, code, message, execution_ids,
     event_ids, commands_generated)
@@ -238,8 +246,8 @@ const finished = ({ rowsOf, complete }: Places) => `
 
 /** The places of a flush's parameters in the statement, and the SQL that reads them. */
 interface FlushPlaces {
-  /** SQL for the rows of a table: a subquery that unpacks its parameters. */
-  rowsOf(table: FlushTable): string;
+  /** SQL for the rows of a table: a subquery that unpacks its parameters, or those of these columns. */
+  rowsOf(table: FlushTable, names?: readonly string[]): string;
   /** Names of the columns of a table, in the order of {@link rowsOf}. */
   namesOf(table: FlushTable): string[];
 }
@@ -257,8 +265,9 @@ function flushPlaces(tables: ReadonlySet<FlushTable>, isSingle: boolean): FlushP
   const of = (wanted: FlushTable) => places.filter(({ table }) => table === wanted);
   return {
     namesOf: (table) => of(table).map(({ name }) => name),
-    rowsOf: (table) =>
+    rowsOf: (table, names) =>
       `(select ${of(table)
+        .filter(({ name }) => names?.includes(name) !== false)
         .map(({ name, type, parameter }) => `${isSingle ? first(type, parameter) : unnest(type, parameter)} as ${name}`)
         .join(", ")})`,
   };

@@ -7,6 +7,7 @@ import { createServerCredentials } from "../../adapters/server/credentials.ts";
 import { createHeartbeat, type Heartbeat } from "../../adapters/server/heartbeat.ts";
 import { createServerMcpServers } from "../../adapters/server/mcp-servers.ts";
 import { createEntryReader } from "../../adapters/server/programs.ts";
+import { createAttaching } from "../../adapters/server/results.ts";
 import { createRunningTable, type RunningTable } from "../../adapters/server/running-table.ts";
 import { createServerWork } from "../../adapters/server/work.ts";
 import { type ConnectionChange, connectWorker } from "../../adapters/server/worker-connection.ts";
@@ -158,9 +159,10 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
   const ending = newAbort();
   const server = { connection: calls, clock: systemClock, random: Math.random };
   const asked = { ...server, calls, waits, waitConnections: WAIT_CONNECTIONS, name, ending: ending.signal };
-  const parts = createClaimParts(asked);
+  const attaching = createAttaching(systemClock);
+  const parts = createClaimParts({ ...asked, attaching });
   const work = createWorker({
-    server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }),
+    server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }, attaching),
     programs: createProgramCache(createEntryReader(calls), documents),
     deps: {
       worker: name,

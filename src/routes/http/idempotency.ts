@@ -12,7 +12,12 @@ export function idempotencyKey(c: Context): string | null {
   throw new FlowError("INVALID_INPUT", `The header 'Idempotency-Key' is not valid: it must be ${rule}`);
 }
 
-/** SHA-256 of a body, in hex: by it a key that was used with another body is known. */
-export function bodySha256(body: Uint8Array): string {
-  return createHash("sha256").update(body).digest("hex");
+/**
+ * SHA-256 of a body, in hex: by it a key that was used with another body is known. What follows it counts by its own SHA-256, which is
+ * known already.
+ */
+export function bodySha256(body: Uint8Array, attached: readonly { sha256: string }[] = []): string {
+  const hash = createHash("sha256").update(body);
+  for (const { sha256 } of attached) hash.update(sha256);
+  return hash.digest("hex");
 }

@@ -2,11 +2,12 @@ import type { Context } from "hono";
 import * as v from "valibot";
 import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import { EVENT_BYTES_MAX, EventInput, fromInput, type ReportedEvent } from "../../schema/api/event-input.ts";
-import { BatchEnvelope, SingleEventBody } from "../../schema/api/events.ts";
+import { type Attachment, BatchEnvelope, SingleEventBody } from "../../schema/api/events.ts";
 import { type PoolWork, poolWork } from "../../schema/rules/pool-label.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { ClaimInput } from "../../services/orchestration/rounds/types.ts";
+import type { ReadyPayload } from "../../services/results/attachments.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import { CLAIM_HEADER } from "../http/authenticate.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
@@ -16,6 +17,8 @@ import { check, type InputProblem, invalid, PROBLEMS_MAX, problemsOf } from "../
 export interface SentEvent {
   executionId: string | undefined;
   event: ReportedEvent;
+  /** Large results that came with the report, to be written with it. */
+  attached?: readonly ReadyPayload[];
 }
 
 /** The body of an event batch, read. */
@@ -25,6 +28,8 @@ export interface SentBatch {
   claim: ClaimInput | undefined;
   /** Secrets of claims, as sent. */
   secrets: readonly string[];
+  /** What is said of the bytes that follow. */
+  attachments: readonly Attachment[];
 }
 
 /**
@@ -33,7 +38,8 @@ export interface SentBatch {
  * none is measured. It runs for every step of every execution: measured, 5 to 8 µs an event.
  */
 export function readBatch(body: unknown, eventsMax: number, now: number, bodyBytes = 0): SentBatch {
-  const { worker, execution_id, events, claim, claim_secrets: secrets = [] } = check(BatchEnvelope, body, "The body");
+  const envelope = check(BatchEnvelope, body, "The body");
+  const { worker, execution_id, events, claim, claim_secrets: secrets = [], attachments = [] } = envelope;
   if (events.length > eventsMax) {
     throw new FlowError(
       "TOO_LARGE",
@@ -49,7 +55,8 @@ export function readBatch(body: unknown, eventsMax: number, now: number, bodyByt
     else problems.push(...read.map((problem) => ({ index, ...problem })));
   });
   if (problems.length > 0) throw invalid("The batch", problems.slice(0, PROBLEMS_MAX));
-  return { worker, events: sent, claim: claim === undefined ? undefined : claimOf(claim, worker), secrets };
+  const wanted = claim === undefined ? undefined : claimOf(claim, worker);
+  return { worker, events: sent, claim: wanted, secrets, attachments };
 }
 
 /** What a worker can run by its token: a pool's workers have the labels of their pool besides their own. */

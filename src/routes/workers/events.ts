@@ -4,6 +4,7 @@ import type { BatchAnswer, BatchStatus } from "../../schema/api/events.ts";
 import { EVENT_ROUTES, UNANSWERED_HEADER } from "../../schema/routes/workers.ts";
 import type { Batches, BatchState } from "../../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
+import type { Attachments } from "../../services/results/attachments.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import { provenInstance } from "../http/authenticate.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
@@ -11,6 +12,7 @@ import { parseJson, readBody } from "../http/read-body.ts";
 import { serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 import { eventStream, type StreamRoom } from "../streams/sse.ts";
+import { splitBody, takeAttachments } from "./attachments.ts";
 import { commandAnswer } from "./claimed-command.ts";
 import { abilityOf, checkReportSecrets, readBatch, readEvent } from "./event-batch.ts";
 
@@ -20,35 +22,36 @@ export interface EventRouteDeps {
   batches: Batches;
   claimSecrets: ClaimSecrets;
   pools: Pick<Pools, "has" | "hasOwn">;
+  results: Pick<Attachments, "attachment" | "attached">;
   /** `FLOW_BATCH_EVENTS_MAX` and `FLOW_BATCH_BYTES_MAX`. */
   limits: { eventsMax: number; bytesMax: number };
   streams: StreamRoom;
 }
 
 /** Events of workers (interface specification, Event batches). */
-export function eventRoutes({ orchestrator, batches, claimSecrets, pools, limits, streams }: EventRouteDeps) {
+export function eventRoutes({ orchestrator, batches, claimSecrets, pools, results, limits, streams }: EventRouteDeps) {
   return serve(EVENT_ROUTES, {
     batch: {
       readsBody: async ({ json }, c) => {
         const body = await readBody(c.req.raw, limits.bytesMax);
-        const { worker, events, claim, secrets } = readBatch(
-          parseJson(body),
-          limits.eventsMax,
-          Date.now(),
-          body.length,
-        );
+        const split = splitBody(c, body);
+        const { report } = split;
+        const batch = readBatch(parseJson(report), limits.eventsMax, Date.now(), report.length);
+        const { worker, events, claim, secrets, attachments } = batch;
         checkReportSecrets(c, claimSecrets, secrets, events);
         if (claim !== undefined) provenInstance(c, claimSecrets, worker);
         const key = idempotencyKey(c);
+        const attached = await takeAttachments(results, split, attachments, events);
         const outcome = await orchestrator.report({
           caller: worker,
           idempotencyKey: key,
-          bodySha256: bodySha256(body),
+          bodySha256: bodySha256(report, attached),
           bytes: body.length,
           events,
           ...(claim !== undefined && { claim: { ...claim, ...abilityOf(c, claim.labels, pools) } }),
           isRedelivered: Number(c.req.header(UNANSWERED_HEADER) ?? 0) > 0,
         });
+        if (!outcome.duplicate) for (const payload of attached) results.attached(payload);
         const answer: BatchAnswer = {
           status: "accepted",
           request_id: outcome.requestId,

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { IdText, JsonObjectValue, PAGE_DEFAULT, PAGE_MAX, storableText, Timestamp } from "../words/wire.ts";
 import { CLAIM_LIMIT_MAX, CLAIM_WAIT_MS_MAX, ClaimedCommandAnswer, KindList, Labels, WorkerName } from "./commands.ts";
 import { EventInput } from "./event-input.ts";
+import { RefText, SaveResultQuery } from "./results.ts";
 
 /* Bodies, queries and answers of the routes of events and of event batches (interface specification, Event batches). */
 
@@ -22,6 +23,19 @@ const ReportClaim = v.object({
   labels: v.exactOptional(Labels),
 });
 
+/** Most attachments of one report: as many as it has events. */
+const ATTACHMENTS_MAX = 10_000;
+
+/** A large result that is sent behind the JSON of a report, and stored with its event. */
+export const Attachment = v.object({
+  event: v.pipe(count, v.description("Place of its event in `events`.")),
+  ref: v.pipe(RefText, v.description("Of the event's result, or of one of its `virtual` fields.")),
+  bytes: v.pipe(count, v.description("Its length.")),
+  ttl: SaveResultQuery.entries.ttl,
+  compression: SaveResultQuery.entries.compression,
+});
+export type Attachment = v.InferOutput<typeof Attachment>;
+
 const ReportingWorker = v.pipe(WorkerName, v.description("Whose claims the events are of, as it named itself there."));
 
 /** Body of `POST /api/events/batch`: for the description; `batchOf` is what reads it. */
@@ -37,6 +51,15 @@ export const BatchBody = v.object({
     ),
   ),
   claim: v.exactOptional(v.pipe(ReportClaim, v.description("Commands wanted with the answer."))),
+  attachments: v.exactOptional(
+    v.pipe(
+      v.array(Attachment),
+      v.maxLength(ATTACHMENTS_MAX),
+      v.description(
+        "Large results that follow the JSON, in this order, where `x-flow-report-bytes` says how long that is.",
+      ),
+    ),
+  ),
 });
 export type BatchBody = v.InferOutput<typeof BatchBody>;
 
@@ -47,6 +70,7 @@ export const BatchEnvelope = v.object({
   events: v.array(v.unknown()),
   claim_secrets: BatchBody.entries.claim_secrets,
   claim: BatchBody.entries.claim,
+  attachments: BatchBody.entries.attachments,
 });
 
 /** Answer of `POST /api/events/batch`, with status 202. */

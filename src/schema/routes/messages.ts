@@ -47,6 +47,7 @@ export const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   "idempotency-key",
   "traceparent",
   "x-flow-claim",
+  "x-flow-report-bytes",
   "x-flow-unanswered",
   "x-flow-worker",
 ]);

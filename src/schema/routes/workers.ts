@@ -19,6 +19,9 @@ import { contract } from "./contract.ts";
 /** How many earlier tries of a report ended without an answer: its server may have died of it. */
 export const UNANSWERED_HEADER = "x-flow-unanswered";
 
+/** Length of a report's JSON in bytes, where its attachments follow: large results, one after the other, as they are to be stored. */
+export const REPORT_BYTES_HEADER = "x-flow-report-bytes";
+
 /** The pool of workers (Worker protocol). */
 export const WORKER_ROUTES = {
   register: contract({

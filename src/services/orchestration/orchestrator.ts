@@ -1,7 +1,7 @@
 import type { Acceptance } from "../../engine/state/accept.ts";
 import type { ExecutionState } from "../../engine/state/state.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Abandoning, ExecutionStore, StoredStatus } from "../../ports/execution-store.ts";
+import type { Abandoning, AttachedPayload, ExecutionStore, StoredStatus } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import type { Origin } from "../../schema/rules/origin.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
@@ -12,7 +12,7 @@ import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import type { CachedExecution } from "./memory/execution-cache.ts";
 import type { IterationPace } from "./memory/iteration-pace.ts";
-import type { LoadDeps } from "./memory/load-execution.ts";
+import type { LoadDeps, OrchestratorResults } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { MoveListener, Watched } from "./memory/subscriptions.ts";
 import type { PureSteps } from "./rounds/pure-steps.ts";
@@ -58,7 +58,7 @@ export interface StartLog {
 
 /** A request's events, as a worker sent them. Events may leave out their execution: then it is that of their command. */
 export interface ReportRequest extends Omit<ReportInput, "events"> {
-  events: { executionId: string | undefined; event: ReportedEvent }[];
+  events: (Omit<ReportInput["events"][number], "executionId"> & { executionId: string | undefined })[];
 }
 
 /** The events of a request, each with its execution. */
@@ -70,7 +70,7 @@ export interface ReportInput {
   bodySha256: string;
   /** Length of the body. Default 0. */
   bytes?: number;
-  events: { executionId: string; event: ReportedEvent }[];
+  events: { executionId: string; event: ReportedEvent; attached?: readonly AttachedPayload[] }[];
   /** Requests commands with the answer, which then comes after the events were processed, not only accepted. */
   claim?: ClaimInput;
   /**
@@ -170,7 +170,7 @@ export interface OrchestratorDeps {
   store: ExecutionStore;
   programs: (catalogId: string) => Promise<CommandProgram>;
   /** Payloads that are not inline. */
-  results: { load(ref: string): Promise<Json>; save(ref: string, json: string): Promise<unknown> };
+  results: OrchestratorResults & { save(ref: string, json: string): Promise<unknown> };
   /** See {@link LoadDeps.checkReading}. */
   checkReading?: LoadDeps["checkReading"];
   /**

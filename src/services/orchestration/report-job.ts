@@ -1,8 +1,9 @@
 import { accept } from "../../engine/state/accept.ts";
-import type { BatchChange } from "../../ports/execution-store.ts";
+import type { AttachedPayload, BatchChange } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
+import type { ReportInput } from "./orchestrator.ts";
 import { applyEvent, applyUndecided, foldOnly } from "./rounds/apply-event.ts";
 import type { BatchTrace, ChangeSet } from "./rounds/change-set.ts";
 import type { Committed, Job, PendingClaim, Round } from "./rounds/round.ts";
@@ -28,7 +29,7 @@ export interface ReportParts {
   bodySha256: string;
   /** Length of the request. Default 0. */
   bytes?: number;
-  events: { executionId: string; event: ReportedEvent }[];
+  events: ReportInput["events"];
   /** The claim to answer with commands; undefined: only accept the events, their consequences are decided afterwards. */
   pendingClaim: PendingClaim | undefined;
   /** The caller sent it before without an answer: that delivery counts as one that its server did not survive. */
@@ -48,6 +49,8 @@ interface Entry {
   index: number;
   executionId: string;
   event: ReportedEvent;
+  /** Written with it. */
+  attached: readonly AttachedPayload[];
   /** Its id in the log, and the number of commands that followed from it; values of a try that was not written are discarded. */
   eventId: number | undefined;
   commands: number;
@@ -60,9 +63,9 @@ interface Entry {
 export function createReportJob(parts: ReportParts): ReportJob {
   const { pendingClaim } = parts;
   // Field by field: a spread takes 5 µs for each event.
-  const entries = parts.events.map(
-    ({ executionId, event }, index): Entry => ({ index, executionId, event, eventId: undefined, commands: 0 }),
-  );
+  const entries = parts.events.map(({ executionId, event, attached = NONE_ATTACHED }, index): Entry => {
+    return { index, executionId, event, attached, eventId: undefined, commands: 0 };
+  });
   let rest = entries;
   const executionIds = executionsOf(entries);
   const job: ReportJob = {
@@ -109,6 +112,13 @@ export function createReportJob(parts: ReportParts): ReportJob {
   return job;
 }
 
+/** Large results are written with their event, which follows. Decisions can read them at once. */
+function attach({ live }: ChangeSet, payloads: readonly AttachedPayload[]): void {
+  for (const payload of payloads) live.attached.set(payload.ref, payload);
+}
+
+const NONE_ATTACHED: readonly AttachedPayload[] = [];
+
 function executionsOf(events: readonly { executionId: string }[]): string[] {
   return [...new Set(events.map(({ executionId }) => executionId))];
 }
@@ -122,6 +132,7 @@ async function process(round: Round, entries: readonly Entry[]): Promise<void> {
     const event = completeReport(changes.live, entry.event);
     // An earlier event of the batch may have ended the run: then this event is late and changes nothing.
     if (accept(changes.live.state, event) !== "accepted") continue;
+    attach(changes, entry.attached);
     const place = changes.count();
     entry.commands = await applyEvent(changes, event, round.applyDeps);
     entry.eventId = changes.idAt(place);
@@ -135,7 +146,9 @@ async function acceptOnly(round: Round, entries: readonly Entry[]): Promise<void
     Object.assign(entry, UNWRITTEN);
     const changes = changesOf(round, entry.executionId);
     const event = completeReport(changes.live, entry.event);
-    if (accept(changes.live.state, event) === "accepted") entry.eventId = foldOnly(changes, [event])[0];
+    if (accept(changes.live.state, event) !== "accepted") continue;
+    attach(changes, entry.attached);
+    entry.eventId = foldOnly(changes, [event])[0];
   }
 }
 

@@ -87,8 +87,8 @@ async function withExecutions({ store }: OrchestratorParts, request: ReportReque
   if (request.events.every(hasExecution)) return { ...request, events: request.events };
   const lacking = request.events.filter((sent) => !hasExecution(sent));
   const known = await store.executionsOf([...new Set(lacking.map(({ event }) => event.command_id))]);
-  const events = request.events.map(({ executionId, event }) => {
-    return { executionId: executionId ?? known.get(event.command_id), event };
+  const events = request.events.map((sent) => {
+    return { ...sent, executionId: sent.executionId ?? known.get(sent.event.command_id) };
   });
   if (events.every(hasExecution)) return { ...request, events };
   const unknown = events.flatMap((sent, index) =>

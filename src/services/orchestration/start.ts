@@ -59,7 +59,8 @@ async function begin(
 ): Promise<void> {
   const { now, applyDeps, env, cache } = parts;
   checkReturnStep(source.program, input.returnStep);
-  const decisions = decisionsOf(parts, executionId, () => input.parent);
+  const attached: LiveExecution["attached"] = new Map();
+  const decisions = decisionsOf(parts, executionId, () => input.parent, attached);
   const references = loadedReferences(decisions.store);
   const { sealing } = decisions;
   const engineEnv = { now: now(), newId: () => String(applyDeps.newId()), references, env, sealing };
@@ -102,6 +103,7 @@ async function begin(
     issued: new Map(),
     references,
     decisions,
+    attached,
     eventsSinceSnapshot: 0,
   });
   const cached = cache.entry(executionId);

@@ -83,9 +83,17 @@ function joined(parts: readonly Uint8Array[]): Buffer {
 /** A payload that is in memory already. */
 export function takeText(text: string | Uint8Array): Promise<TakenPayload> {
   const buffer = typeof text === "string" ? Buffer.from(text) : joined([text]);
-  const check = createPayloadCheck({ bytesMax: buffer.length, isJson: false });
-  check.add(buffer);
-  return inMemory(buffer, check.facts(), undefined);
+  return takeBytes(buffer, { bytesMax: buffer.length, isJson: false, compression: undefined });
+}
+
+/** The same, checked as {@link takePayload} does. Throws as it does. */
+export async function takeBytes(
+  bytes: Buffer,
+  options: Pick<TakeOptions, "bytesMax" | "isJson" | "compression">,
+): Promise<TakenPayload> {
+  const check = createPayloadCheck(options);
+  check.add(bytes);
+  return await inMemory(bytes, check.facts(), options.compression);
 }
 
 async function inMemory(

@@ -8,6 +8,7 @@ import { executionOfRef, JSON_TYPE, type ResultCompression, type ResultScope } f
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { isDeeper } from "../../schema/words/json-depth.ts";
+import { type Attachments, attachments } from "./attachments.ts";
 import { createResultRemover } from "./delete-results.ts";
 import { type ResultsObserver, SILENT } from "./observer.ts";
 import { createResultReader, notAvailable, type OpenedResult } from "./read-result.ts";
@@ -37,7 +38,10 @@ export interface ResultUpload {
  * Payloads that are too large for events (interface specification, Results). As a {@link WritableResultStore} it belongs to the
  * engine: what the engine saves needs no claim.
  */
-export interface Results extends WritableResultStore, Pick<ResultEnds, "tell" | "sweep" | "idle" | "close"> {
+export interface Results
+  extends WritableResultStore,
+    Attachments,
+    Pick<ResultEnds, "tell" | "sweep" | "idle" | "close"> {
   /**
    * Stores or replaces a worker's payload. Throws `FlowError` CONFLICT if the claim is not the current one of a command of the
    * reference's execution, and keeps the stored payload then; INVALID_INPUT for a text that cannot be JSON and for an unknown
@@ -114,6 +118,7 @@ export function createResults(deps: ResultsDeps): Results {
         await payload.discard();
       }
     },
+    ...attachments({ ...deps, stores, observer, jsonOf }),
     async read(ref) {
       const { found, executionId } = await findStored(database, ref);
       // The engine reads this in the middle of a step's end; only callers outside of it can get an error.

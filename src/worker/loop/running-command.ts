@@ -1,4 +1,4 @@
-import type { ClaimedWork } from "../../ports/work-server.ts";
+import type { Attachment, ClaimedWork } from "../../ports/work-server.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
 /** A claimed command while this worker runs it. */
@@ -7,6 +7,8 @@ export interface RunningCommand {
   readonly startedAt: number;
   /** Aborted when its tools are to stop. */
   readonly signal: AbortSignal;
+  /** Large results that go with reports, by their references, until the server has them. */
+  readonly attachments: Map<string, Attachment>;
   /** Nothing is reported for it any more: its claim is lost, it was cancelled, or the worker stops. */
   isGivenUp(): boolean;
   /** Stops it and reports nothing more. */
@@ -30,6 +32,7 @@ export function createRunningCommand({ work, startedAt, controller, onGiveUp }: 
     work,
     startedAt,
     signal: controller.signal,
+    attachments: new Map(),
     isGivenUp: () => isGivenUp,
     giveUp(why) {
       if (isGivenUp) return;

@@ -1,4 +1,5 @@
 import type { WorkServer } from "../../ports/work-server.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { createReporter } from "../reporting/reporter.ts";
 import { createSlots } from "../slots.ts";
 import { runClaimLoop } from "./claim-loop.ts";
@@ -55,6 +56,8 @@ export function createWorker(parts: WorkerParts): Worker {
     acknowledged: running.acknowledged,
     giveUp: (claim, why) => claim.giveUp(why),
     answerLost: () => parts.beat(),
+    upload: (claim, { ref, payload, ttl, compression }) =>
+      parts.resultsOf(claim).save(ref, payload, defined({ ttl, compression })),
   });
   return {
     start() {

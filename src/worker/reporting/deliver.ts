@@ -1,18 +1,27 @@
 import type { Clock } from "../../ports/clock.ts";
-import type { ClaimedWork, ReportAnswer, Unavailable, WorkServer } from "../../ports/work-server.ts";
-import { messageOf } from "../../schema/words/errors.ts";
+import type { SavedResult } from "../../ports/result-store.ts";
+import type { Attachment, ClaimedWork, ReportAnswer, Unavailable, WorkServer } from "../../ports/work-server.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { backOffMs } from "../backoff.ts";
 import type { Slots } from "../slots.ts";
 import type { WorkerEvent } from "../worker-event.ts";
-import type { Part } from "./outbox.ts";
+import { withoutAttachments } from "./attachments.ts";
+import type { Part, Text } from "./outbox.ts";
 import { failureText } from "./serialize-event.ts";
 
 /** Most commands that one request claims. */
 const CLAIM_MAX = 256;
 
+/** A claim that has something to report. */
+export interface ReportingClaim {
+  readonly work: ClaimedWork;
+  /** Large results that go with its reports, until the server has them; absent: none do. */
+  readonly attachments?: Map<string, Attachment>;
+}
+
 /** What delivering needs. `C` is what the worker keeps of a claim. */
-export interface DeliveryParts<C extends { readonly work: ClaimedWork }> {
+export interface DeliveryParts<C extends ReportingClaim> {
   server: Pick<WorkServer, "report">;
   clock: Clock;
   random(): number;
@@ -25,6 +34,8 @@ export interface DeliveryParts<C extends { readonly work: ClaimedWork }> {
   acknowledged(claim: C, ended: Ended): void;
   /** Commands that came with an answer. */
   start(commands: ClaimedWork[]): void;
+  /** Stores a large result that no server takes with a report. Rejects as `WritableResultStore.save` does. */
+  upload?(claim: C, attachment: Attachment): Promise<SavedResult>;
   /** An answer was lost on its way, perhaps with commands in it. */
   answerLost(): void;
   emit(event: WorkerEvent): void;
@@ -54,7 +65,7 @@ export interface Delivery<C> {
  * Brings one batch to the server, again until it is answered. A refused batch is sent again without what it was refused for.
  * With it goes the claim for the slots that it frees: one round trip per step. Rejects when the signal aborts.
  */
-export async function deliver<C extends { readonly work: ClaimedWork }>(
+export async function deliver<C extends ReportingClaim>(
   parts: DeliveryParts<C>,
   delivery: Delivery<C>,
   batch: Part<C>[],
@@ -73,6 +84,7 @@ export async function deliver<C extends { readonly work: ClaimedWork }>(
         return;
       }
       if (answer.status === "lost") left = withoutLost(delivery, left, answer.events);
+      else if (left.some(hasAttachments)) left = await uploaded(parts, delivery, left);
       else left = await withoutInvalid(parts, delivery, left, answer);
     } finally {
       // Not before the commands that came have taken their slots.
@@ -82,10 +94,7 @@ export async function deliver<C extends { readonly work: ClaimedWork }>(
 }
 
 /** Slots that are free when the server has taken this part. */
-function freedBy<C extends { readonly work: ClaimedWork }>(
-  parts: Pick<DeliveryParts<C>, "freedBy">,
-  part: Part<C>,
-): number {
+function freedBy<C extends ReportingClaim>(parts: Pick<DeliveryParts<C>, "freedBy">, part: Part<C>): number {
   return part.outbox.closed ? 0 : parts.freedBy(part.outbox.claim, endedIn(part));
 }
 
@@ -106,7 +115,7 @@ const FAULTS_MAX = 11;
 const SHARED_FAULTS_MAX = 2;
 
 /** The same request until it is answered, or the server has failed over it too often. */
-async function send<C extends { readonly work: ClaimedWork }>(
+async function send<C extends ReportingClaim>(
   { server, clock, random, newKey, emit }: DeliveryParts<C>,
   left: readonly Part<C>[],
   claim: number,
@@ -116,7 +125,11 @@ async function send<C extends { readonly work: ClaimedWork }>(
   let faults = 0;
   const events = left.flatMap(({ texts }) => texts.map(({ json }) => json));
   const secrets = left.flatMap(({ outbox }) => outbox.claim.work.secret ?? []);
-  const request = { key: newKey(), events, secrets, claim, unanswered: 0 };
+  const texts = left.flatMap((part) => part.texts);
+  const attachments = texts.flatMap(({ attached }, event) =>
+    (attached?.attachments ?? []).map((attachment) => ({ ...attachment, event })),
+  );
+  const request = { key: newKey(), events, attachments, secrets, claim, unanswered: 0 };
   for (let tries = 1; ; tries += 1) {
     const answer = await server.report(request, signal).catch((error: unknown): Unavailable => {
       signal.throwIfAborted();
@@ -135,7 +148,7 @@ async function send<C extends { readonly work: ClaimedWork }>(
   }
 }
 
-function settle<C extends { readonly work: ClaimedWork }>(
+function settle<C extends ReportingClaim>(
   parts: DeliveryParts<C>,
   delivery: Delivery<C>,
   left: readonly Part<C>[],
@@ -143,6 +156,7 @@ function settle<C extends { readonly work: ClaimedWork }>(
 ): void {
   for (const part of left) {
     delivery.answered(part);
+    forgetAttachments(part);
     const ended = endedIn(part);
     if (ended.isEnd || ended.iterations > 0) parts.acknowledged(part.outbox.claim, ended);
   }
@@ -169,8 +183,54 @@ function withoutLost<C>(
   return left.filter((part) => !reasons.has(part));
 }
 
+function hasAttachments<C>({ texts }: Part<C>): boolean {
+  return texts.some(({ attached }) => attached !== undefined);
+}
+
+function forgetAttachments<C extends ReportingClaim>({ outbox, texts }: Part<C>): void {
+  for (const { attached } of texts)
+    for (const { ref } of attached?.attachments ?? []) outbox.claim.attachments?.delete(ref);
+}
+
+/**
+ * The same events, with the large results stored by requests of their own: what was refused may have been that they came with the
+ * report. A command whose result cannot be stored fails.
+ */
+async function uploaded<C extends ReportingClaim>(
+  parts: DeliveryParts<C>,
+  delivery: Delivery<C>,
+  left: Part<C>[],
+): Promise<Part<C>[]> {
+  const changed = await Promise.all(
+    left.map(async (part): Promise<Part<C>[]> => {
+      const { claim } = part.outbox;
+      const upload = async (attachment: Attachment) => {
+        if (parts.upload === undefined) throw new FlowError("NOT_STORED", "The server takes no result with a report");
+        return await parts.upload(claim, attachment);
+      };
+      try {
+        const texts: Text[] = [];
+        for (const text of part.texts)
+          texts.push(await withoutAttachments(text, claim.work.command.execution_id, upload));
+        forgetAttachments(part);
+        return [{ ...part, texts }];
+      } catch (error) {
+        delivery.signal.throwIfAborted();
+        return part.outbox.closed ? lost(delivery, part) : failed(parts, delivery, part, messageOf(error));
+      }
+    }),
+  );
+  return changed.flat();
+}
+
+/** The claim was given up meanwhile: nothing of it is sent. */
+function lost<C>(delivery: Delivery<C>, part: Part<C>): [] {
+  delivery.answered(part);
+  return [];
+}
+
 /** Fails the commands whose events no server can take; where it is not known which these are, each is tried alone. */
-async function withoutInvalid<C extends { readonly work: ClaimedWork }>(
+async function withoutInvalid<C extends ReportingClaim>(
   parts: DeliveryParts<C>,
   delivery: Delivery<C>,
   left: Part<C>[],
@@ -188,7 +248,7 @@ async function withoutInvalid<C extends { readonly work: ClaimedWork }>(
 }
 
 /** In place of the part the failure of its command; nothing when that is what was refused: its lease ends then. */
-function failed<C extends { readonly work: ClaimedWork }>(
+function failed<C extends ReportingClaim>(
   { clock, emit }: DeliveryParts<C>,
   delivery: Delivery<C>,
   part: Part<C>,

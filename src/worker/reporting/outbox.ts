@@ -1,4 +1,6 @@
+import type { Attachment } from "../../ports/work-server.ts";
 import { EVENT_BYTES_MAX } from "../../schema/api/event-input.ts";
+import type { FlowEvent } from "../../schema/words/event.ts";
 
 /*
  * Events of running commands on their way to the server. Those of one command keep their order: while some of them are in a
@@ -13,7 +15,10 @@ export const BATCH_BYTES_MAX = EVENT_BYTES_MAX;
 /** An event, ready to be sent. */
 export interface Text {
   json: string;
+  /** With what is attached. */
   bytes: number;
+  /** Large results that go with it, and the event itself: it is written anew where they were stored without it. */
+  attached?: { event: FlowEvent; attachments: readonly Attachment[] };
   /** The end of an iteration that has a slot of its own. */
   endsIteration?: true;
   /** What this text reports on: it replaces an older waiting text about the same thing, so that they do not pile up. */

@@ -3,7 +3,8 @@ import type { FlowEvent } from "../../schema/words/event.ts";
 import { after } from "../deadline.ts";
 import type { Report } from "../deps.ts";
 import { createEventLoopTurns } from "../yield-to-event-loop.ts";
-import { type Delivery, type DeliveryParts, deliver } from "./deliver.ts";
+import { withAttachments } from "./attachments.ts";
+import { type Delivery, type DeliveryParts, deliver, type ReportingClaim } from "./deliver.ts";
 import { createOutboxQueue, type Outbox, type Part, type Text } from "./outbox.ts";
 import { eventText } from "./serialize-event.ts";
 
@@ -21,7 +22,7 @@ const BATCH_WAIT_MS = 20;
 const OUTSTANDING_BYTES_MAX = 8 * 1024 * 1024;
 
 /** What a {@link Reporter} needs. `C` is what its owner keeps of a claim. */
-export interface ReporterParts<C extends { readonly work: ClaimedWork }> extends DeliveryParts<C> {
+export interface ReporterParts<C extends ReportingClaim> extends DeliveryParts<C> {
   /** The claim is no longer this worker's, or nothing more can be reported for it: its work is to stop. */
   giveUp(claim: C, why: string): void;
 }
@@ -37,7 +38,7 @@ export interface Reporter<C> {
 }
 
 /** Makes a reporter. */
-export function createReporter<C extends { readonly work: ClaimedWork }>(parts: ReporterParts<C>): Reporter<C> {
+export function createReporter<C extends ReportingClaim>(parts: ReporterParts<C>): Reporter<C> {
   const queue = createOutboxQueue<C>();
   const turns = createEventLoopTurns(parts.clock);
   const room = createRoom(() => queue.bytes() <= OUTSTANDING_BYTES_MAX);
@@ -78,11 +79,12 @@ export function createReporter<C extends { readonly work: ClaimedWork }>(parts: 
   });
 
   const reportTo = (outbox: Outbox<C>): Report => {
-    const { command } = outbox.claim.work;
+    const { attachments, work } = outbox.claim;
+    const { command } = work;
     return async (events) => {
       // After the end nothing is news. A server that finds an event after it refuses the end too, as of no open command.
       if (outbox.closed || outbox.ended) return;
-      const texts = events.map((event) => textOf(event, command));
+      const texts = events.map((event) => withAttachments(textOf(event, command), event, attachments));
       const isEnd = events.some(({ type }) => type === "command.completed" || type === "command.failed");
       queue.add(outbox, texts, isEnd);
       sender.added(queue.isUrgent());

@@ -1,6 +1,7 @@
 import type { ProgramTask } from "../../engine/program/program.ts";
 import { taskAccumulate } from "../../engine/state/results.ts";
 import type { Outcome } from "../../language/views/output-view.ts";
+import type { WritableResultStore } from "../../ports/result-store.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { TaskResult } from "../../schema/words/event.ts";
 import { isJsonObject, type Json, own, setOwn } from "../../schema/words/json.ts";
@@ -50,7 +51,7 @@ export async function keepFailed(run: PipelineRun, taskRun: TaskRun, result: Too
 async function store(run: PipelineRun, { task, taskRunId }: TaskRun, answer: ToolResult): Promise<Kept> {
   const runs = accumulationOf(run, task);
   const where = placeOf(run, task, runs?.nextId(taskRunId) ?? taskRunId);
-  const { results } = run.context.deps;
+  const results = isLastOf(run, task) ? travelling(run.context.deps.results) : run.context.deps.results;
   const config = configOf(run, task);
   const kept =
     (await storeLarge(results, where, answer, config)) ??
@@ -58,6 +59,19 @@ async function store(run: PipelineRun, { task, taskRunId }: TaskRun, answer: Too
   // Its value is asked for only where runs are joined.
   if (answer.status === "ok") await runs?.add(kept, where, dataOf(answer));
   return kept;
+}
+
+/**
+ * True where the command ends with this run of the task, if it succeeds: nothing else of the command reads what it gave, so it may travel
+ * with the report.
+ */
+function isLastOf({ step }: PipelineRun, task: ProgramTask): boolean {
+  return step.tasks.at(-1) === task && task.policy.length === 0 && taskAccumulate(step.step, task.task) === undefined;
+}
+
+/** The same store; what is stored may travel with the report of its task. */
+function travelling(results: WritableResultStore): WritableResultStore {
+  return { ...results, save: (ref, json, keeping) => results.save(ref, json, { ...keeping, withReport: true }) };
 }
 
 function dataOf(answer: ToolResult): Json {

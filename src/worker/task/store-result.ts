@@ -1,6 +1,7 @@
 import { keepingOf } from "../../engine/state/results.ts";
 import { selectValue } from "../../language/words/json-path.ts";
 import type { WritableResultStore } from "../../ports/result-store.ts";
+import { storedRef, type UnstoredRef } from "../../schema/rules/stored-ref.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { isDeeper, RESULT_DEPTH_MAX } from "../../schema/words/json-depth.ts";
@@ -164,25 +165,19 @@ async function storeText(
   config: ResultConfig,
 ): Promise<ResultRef> {
   const saved = await store.save(ref, json, keepingOf(config));
-  const { sha256, bytes, compression, meta, expiresAt } = saved;
   const previewBytes = Math.min(config.previewMaxBytes ?? PREVIEW_BYTES_MAX, PREVIEW_BYTES_LIMIT);
-  return {
-    kind: "result_ref",
+  const { bytes } = saved;
+  const unstored: UnstoredRef = {
     ref,
-    store: saved.store ?? store.kind,
     scope: config.store?.scope ?? "permanent",
-    ...(expiresAt !== undefined && { expires_at: expiresAt }),
     meta: {
       content_type: "application/json",
-      bytes,
-      sha256,
-      ...(compression !== undefined && { compression }),
-      ...meta,
       ...(fields !== undefined && !config.sensitive && { fields }),
     },
     extracted,
     preview: config.sensitive ? { truncated: true, bytes: 0, sample: "" } : preview(json, bytes, previewBytes),
   };
+  return storedRef(unstored, { ...saved, store: saved.store ?? store.kind });
 }
 
 /** `noetl://execution/{id}/step/{step}/task/{task}/run/{task_run_id}`, segments percent-encoded. */

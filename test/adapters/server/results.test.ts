@@ -25,6 +25,7 @@ async function setup(t: TestContext, ...answers: [status: number, body: unknown]
     work: { command: { command_id: "7" }, attempt: 2 },
     signal: AbortSignal.timeout(300_000),
     giveUp: (why: string) => void givenUp.push(why),
+    attachments: new Map(),
   };
   const results = createServerResults({ connection, clock: systemClock, random: () => 1 }, claim, "w");
   return { server, results, givenUp };

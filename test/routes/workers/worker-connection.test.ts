@@ -10,6 +10,7 @@ import { oddText } from "../../support/engine/odd-text.ts";
 import { KIND, type MessageClient, openedMessages } from "../../support/servers/message-client.ts";
 import { type Body, openApi, TOKENS } from "../../support/service/api.ts";
 import { type Claimed, endOf, ONE_STEP, TWO_STEPS, workWith } from "../../support/service/api-work.ts";
+import { type AttachedReport, attachedEnd, attachedReport, refOf } from "../../support/service/attached-report.ts";
 
 /*
  * A call by message is answered as its route answers it over HTTP: every case here is made both ways, in the same state, and the
@@ -42,7 +43,8 @@ let client: MessageClient;
 let operator: MessageClient;
 const answers: string[] = [];
 
-const textOf = (body: unknown) => (typeof body === "string" ? body : JSON.stringify(body));
+const textOf = (body: unknown) =>
+  typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body);
 
 function byHttp(token: string): Way {
   return {
@@ -112,6 +114,14 @@ async function claimed(name: string, own: Fields, path = "m/one"): Promise<Claim
   const [command] = (body["commands"] ?? []) as (Claimed & { claim_secret: string })[];
   assert.ok(command, `${status} ${JSON.stringify(body)}`);
   return command;
+}
+
+/** The end of a command whose result comes behind the report. */
+function attachedBy(command: Claimed & { claim_secret: string }, worker: string): AttachedReport {
+  const payload = Buffer.from(JSON.stringify({ deep: "é".repeat(40_000) }));
+  const attachments = [{ event: 0, ref: refOf(command), bytes: payload.length }];
+  const events = attachedEnd(command, payload);
+  return attachedReport({ worker, events, attachments, claim_secrets: [command.claim_secret] }, [payload]);
 }
 
 /** Each gives the answer that is compared; `name` is of one worker alone. */
@@ -212,6 +222,25 @@ const CASES: Record<string, [status: number, make: (way: Way, name: string, own:
       const body = { worker: name, events: endOf(command), claim_secrets: [command.claim_secret] };
       return way.call("report", body, { "idempotency-key": "k".repeat(300) });
     },
+  ],
+  "a report with a large result behind it": [
+    202,
+    async (way, name, own) => {
+      const command = await claimed(name, own);
+      const sent = attachedBy(command, name);
+      return way.call("report", sent.body, { ...own, ...sent.headers, "idempotency-key": `${name}-5` });
+    },
+  ],
+  "a report whose large result is shorter than it says": [
+    422,
+    async (way, name, own) => {
+      const sent = attachedBy(await claimed(name, own), name);
+      return way.call("report", sent.body.subarray(0, -1), { ...own, ...sent.headers });
+    },
+  ],
+  "a report with a large result and no word of where it begins": [
+    422,
+    async (way, name, own) => way.call("report", attachedBy(await claimed(name, own), name).body, own),
   ],
   "a report of too many events": [
     413,

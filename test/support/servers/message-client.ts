@@ -33,7 +33,7 @@ export interface Received {
 export interface MessageClient {
   socket: Socket;
   /** Sends a call and waits for its answer. `id`: default the next one. */
-  call(kind: number, body: string, fields?: Record<string, string>, id?: number): Promise<Received>;
+  call(kind: number, body: string | Uint8Array, fields?: Record<string, string>, id?: number): Promise<Received>;
   /** The next message that is no answer to a `call`. */
   next(): Promise<Received>;
   /** Resolves when the connection is closed, with the reason that the server gave; undefined without one. */
@@ -44,9 +44,15 @@ export interface MessageClient {
 export type Opened = { status: 101; client: MessageClient } | { status: number; body: string; client?: undefined };
 
 /** A message as bytes; `length` in place of the true one. */
-export function bytesOf(kind: number, id: number, body = "", fields?: Record<string, string>, length?: number): Buffer {
+export function bytesOf(
+  kind: number,
+  id: number,
+  body: string | Uint8Array = "",
+  fields?: Record<string, string>,
+  length?: number,
+): Buffer {
   const given = Buffer.from(fields === undefined ? "" : JSON.stringify(fields));
-  const text = Buffer.from(body);
+  const text = typeof body === "string" ? Buffer.from(body) : body;
   const head = Buffer.alloc(13);
   head.writeUInt32BE(length ?? 9 + given.length + text.length, 0);
   head.writeUInt8(kind, 4);

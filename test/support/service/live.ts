@@ -37,6 +37,7 @@ export function beginLive(text: string): BegunExecution {
     trustDomain: "",
     lastEventId: 100,
     undecided: [],
+    attached: new Map(),
     issued: new Map(),
     references,
     decisions: openDecisions({ load: () => Promise.reject(new Error("There is no payload")) }),

@@ -9,8 +9,11 @@ export interface ReceivedBatch {
   worker: string;
   events: JsonObject[];
   claim?: { limit: number; wait_ms: number };
-  /** The whole body. */
+  attachments?: { event: number; ref: string; bytes: number }[];
+  /** The JSON. */
   text: string;
+  /** What follows it. */
+  attached: string;
 }
 
 /** An answer of the script. */
@@ -136,8 +139,11 @@ function record(fake: FakeServer, path: string, { body, headers }: RecordedReque
   if (path === "/api/worker/pool/register") fake.registrations.push(JSON.parse(body) as JsonObject);
   if (path === "/api/worker/pool/heartbeat") fake.beats.push(JSON.parse(body) as FakeServer["beats"][number]);
   if (path !== "/api/events/batch") return;
-  const batch = JSON.parse(body) as Omit<ReceivedBatch, "key" | "text">;
-  fake.batches.push({ ...batch, key: String(headers["idempotency-key"]), text: body });
+  // The tests' results are ASCII.
+  const end = Number(headers["x-flow-report-bytes"] ?? body.length);
+  const text = body.slice(0, end);
+  const batch = JSON.parse(text) as Omit<ReceivedBatch, "key" | "text" | "attached">;
+  fake.batches.push({ ...batch, key: String(headers["idempotency-key"]), text, attached: body.slice(end) });
 }
 
 interface ClaimQueue {
@@ -162,7 +168,7 @@ function answerUsual(
   } else if (path === "/api/commands/claim") {
     answerClaim(request, response, queue);
   } else if (path === "/api/events/batch") {
-    const { limit = 0 } = (JSON.parse(request.body) as { claim?: { limit: number } }).claim ?? {};
+    const { limit = 0 } = fake.batches.at(-1)?.claim ?? {};
     send(response, 202, { status: "accepted", duplicate: false, commands: queue.ready.splice(0, limit) });
   } else if (content !== undefined) {
     send(response, 200, { catalog_id: entry, path: "fake", version: 1, kind: "playbook", content });

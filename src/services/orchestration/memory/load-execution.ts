@@ -2,7 +2,7 @@ import { openDecisions, type SealedDecisions, sealedDecisions } from "../../../e
 import { evolve } from "../../../engine/state/evolve.ts";
 import { type ExecutionState, emptyState } from "../../../engine/state/state.ts";
 import { type LoadedReferences, loadedReferences } from "../../../language/template/loaded-references.ts";
-import type { ExecutionStore, StoredExecution } from "../../../ports/execution-store.ts";
+import type { AttachedPayload, ExecutionStore, StoredExecution } from "../../../ports/execution-store.ts";
 import { type EventRecord, fromRecord, isMarkerType } from "../../../schema/rules/event-record.ts";
 import type { FlowEvent, ParentRef } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
@@ -43,6 +43,8 @@ export interface LiveExecution extends FoldedExecution {
   references: LoadedReferences;
   /** What its decisions read and write. */
   decisions: SealedDecisions;
+  /** Large results of the round under way, by their references: they are in no store before its commit. */
+  attached: Map<string, AttachedPayload>;
 }
 
 /**
@@ -79,11 +81,18 @@ export function snapshotText({ state, issued }: Pick<LiveExecution, "state" | "i
   return JSON.stringify({ ...state, ...extra });
 }
 
+/** Large results, as decisions read them. */
+export interface OrchestratorResults {
+  load(ref: string): Promise<Json>;
+  /** The value of a payload that is not written yet; absent where no report brings any. Throws as `load` does. */
+  attachedValue?(payload: AttachedPayload): Promise<Json>;
+}
+
 /** What {@link loadExecution} needs. */
 export interface LoadDeps {
   store: Pick<ExecutionStore, "find" | "eventsAfter">;
   programs: (catalogId: string) => Promise<CommandProgram>;
-  results: { load(ref: string): Promise<Json> };
+  results: OrchestratorResults;
   /**
    * Throws `FlowError` REFERENCE_NOT_AVAILABLE where an execution has no right to a result. Workers report references, and a worker of one
    * team may report another's. Undefined: it may read all.
@@ -97,9 +106,12 @@ export function decisionsOf(
   { results: all, checkReading, sealerOf }: Pick<LoadDeps, "results" | "checkReading" | "sealerOf">,
   executionId: string,
   parent: () => ParentRef | null | undefined,
+  attached: LiveExecution["attached"],
 ): SealedDecisions {
   const results = {
     async load(ref: string) {
+      const payload = attached.get(ref);
+      if (payload !== undefined && all.attachedValue !== undefined) return await all.attachedValue(payload);
       await checkReading?.(executionId, ref);
       return await all.load(ref);
     },
@@ -116,8 +128,9 @@ export async function loadExecution(deps: LoadDeps, executionId: string): Promis
   const folded = await foldStored(deps.store, executionId);
   if (folded === undefined) return undefined;
   const source = await deps.programs(folded.catalogId);
-  const decisions = decisionsOf(deps, executionId, () => folded.state.parent);
-  return { ...folded, source, undecided: [], references: loadedReferences(decisions.store), decisions };
+  const attached = new Map<string, AttachedPayload>();
+  const decisions = decisionsOf(deps, executionId, () => folded.state.parent, attached);
+  return { ...folded, source, undecided: [], references: loadedReferences(decisions.store), decisions, attached };
 }
 
 /** Folds an execution from its newest snapshot and the events after it; undefined if it does not exist. */

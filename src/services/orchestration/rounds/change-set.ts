@@ -99,8 +99,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
   return {
     live,
     batch: undefined,
-    steps,
-    cancelled,
+    ...{ steps, cancelled },
     event(event, cause) {
       project(event, commands, live.state, deps.leaseMs);
       if (event.type === "step.completed" || event.type === "step.failed") steps.push(endedStep(executionId, event));
@@ -137,6 +136,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
         status: state.status,
         progress: progressOf(state, live.source.program.playbook.steps.length),
         events,
+        ...(live.attached.size > 0 && { payloads: [...live.attached.values()] }),
         ...commands.rows(),
       };
       if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);

@@ -331,6 +331,7 @@ async function write(round: OpenRound, jobs: Job[], deps: RoundDeps): Promise<Wr
   }
   try {
     const { moved, at } = await deps.store.flush({ executions, batches });
+    for (const { live } of changeSets) live.attached.clear();
     const left = executions.map(({ executionId }) => executionId).filter((id) => !moved.has(id));
     dropStates(round, left, deps.cache);
     const { done, again } = divide(jobs, moved, left);
