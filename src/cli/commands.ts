@@ -2,6 +2,7 @@ import { ACCESS_COMMANDS } from "./access/commands-access.ts";
 import type { CliCommand, CliEntry, CliOption, CommandGroup } from "./command-line/command.ts";
 import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "./command-line/common-options.ts";
 import { EXECUTION_COMMANDS } from "./executions/commands-executions.ts";
+import { STEERING_COMMANDS } from "./executions/commands-steering.ts";
 import { DOCTOR_COMMANDS } from "./operations/commands-doctor.ts";
 import { SERVER_COMMANDS } from "./operations/commands-server.ts";
 import { SECRET_COMMANDS } from "./secrets/commands-secrets.ts";
@@ -199,7 +200,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: "Run", commands: [RUN, TEST] },
   { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
   { title: "Serve", commands: SERVER_COMMANDS },
-  { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...DOCTOR_COMMANDS] },
+  { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...STEERING_COMMANDS, ...DOCTOR_COMMANDS] },
   { title: "Log in, and manage access", commands: ACCESS_COMMANDS },
   { title: "Keep secrets", commands: SECRET_COMMANDS },
   { title: "Set up", commands: [CONFIG, COMPLETION, VERSION, HELP] },

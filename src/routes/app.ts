@@ -46,6 +46,7 @@ import { sqldbRoutes } from "./credentials/sqldb.ts";
 import { type DoctorAdminDeps, doctorAdminRoutes } from "./doctor/admin.ts";
 import { executeRoutes } from "./executions/execute.ts";
 import { executionRoutes } from "./executions/executions.ts";
+import { steeringRoutes } from "./executions/steering.ts";
 import { streamRoutes } from "./executions/stream.ts";
 import { refuseMethod } from "./http/allowed-methods.ts";
 import { access, type Tokens } from "./http/authenticate.ts";
@@ -165,6 +166,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     catalog: catalogRoutes(deps.catalog, deps.audit),
     execute: executeRoutes(deps.executions, deps.stopping),
     execution: executionRoutes(deps.executions, deps.stopping, deps.audit),
+    steering: steeringRoutes(deps.executions, deps.audit),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, streams),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),

@@ -10,6 +10,7 @@ import type { ServerReply } from "../../src/schema/routes/answer.ts";
 import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 import type { ExecutionReader } from "../../src/services/executions/execution-reader.ts";
+import { type OverrideRequest, overrideSteps } from "../../src/services/executions/override-step.ts";
 import type { Orchestrator, ReportOutcome } from "../../src/services/orchestration/orchestrator.ts";
 import { keyRing } from "../support/engine/key-ring.ts";
 import { idOfPlaybook } from "./playbooks.ts";
@@ -68,6 +69,7 @@ async function route(parts: ApiParts, call: ServerCall, gone: AbortSignal): Prom
     case "executions":
       if (rest[1] === "cancel") return await cancel(parts, rest[0] ?? "");
       if (rest[1] === "pause" || rest[1] === "resume") return await steer(parts, rest[1], rest[0] ?? "");
+      if (rest[3] === "override") return await override(parts, rest[0] ?? "", rest[2] ?? "", bodyOf(call));
       return await awaitEnd(parts, rest[0] ?? "", url, gone);
     case "worker":
       return await pool(parts, rest[1] ?? "", bodyOf(call));
@@ -155,6 +157,17 @@ async function steer({ orchestrator, process }: ApiParts, what: string, executio
   const type = what === "pause" ? "execution.paused" : "execution.resumed";
   await orchestrator.inject(executionId, { type, at: process.clock.now() });
   return { execution_id: executionId, status: what === "pause" ? "PAUSED" : "RUNNING", children: 0 };
+}
+
+async function override(
+  { orchestrator, process }: ApiParts,
+  executionId: string,
+  step: string,
+  body: JsonObject,
+): Promise<unknown> {
+  const request = body as unknown as OverrideRequest;
+  const end = overrideSteps({ orchestrator, now: () => process.clock.now() });
+  return { execution_id: executionId, step, status: await end(executionId, decodeURIComponent(step), request) };
 }
 
 /** As `services/executions/await-result` waits, on the virtual clock. */

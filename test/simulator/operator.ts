@@ -1,7 +1,9 @@
 import { callUntilAnswered } from "../../src/adapters/server/retry.ts";
 import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../src/schema/routes/executions.ts";
+import { STEERING_ROUTES } from "../../src/schema/routes/steering.ts";
+import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import { type Answering, connect } from "./network.ts";
-import type { Simulated } from "./playbooks.ts";
+import { idOfPlaybook, programOf, type Simulated } from "./playbooks.ts";
 import { startProcess, type World } from "./process.ts";
 import type { Tables } from "./tables.ts";
 
@@ -61,11 +63,29 @@ export function createOperator(parts: OperatorParts): Operator {
       if (row !== undefined) row.deadlineAt = clock.now();
     });
   };
+  /** A person ends steps or iterations, begun or not; what has ended meanwhile is refused. */
+  const override = (executionId: string) => {
+    interfered.add(executionId);
+    const steps = [...programOf(idOfPlaybook(playbook.path)).program.steps.keys()];
+    for (let times = random.between(1, 3); times > 0; times -= 1) {
+      const params = { execution_id: executionId, step: random.pick(steps) };
+      const iteration = random.chance(0.5) ? { iteration: random.between(0, 6) } : {};
+      const body = { action: random.pick(["skip", "complete", "fail"] as const), reason: "tried", ...iteration };
+      clock.after(random.between(0, 15_000), () =>
+        work(() =>
+          callUntilAnswered(retry, STEERING_ROUTES.override, { params, body, ...limits }).catch((error: unknown) => {
+            if (!(error instanceof FlowError && ERROR_STATUS[error.code] < 500)) throw error;
+          }),
+        ),
+      );
+    }
+  };
   const start = async (key: string) => {
     const input = { body: { path: playbook.path, workload: {} }, idempotencyKey: key, ...limits };
     const { execution_id: executionId } = await callUntilAnswered(retry, EXECUTE_ROUTES.execute, input);
     started.set(key, executionId);
     if (parts.interferes && random.chance(0.1)) disturb(executionId);
+    if (parts.interferes && random.chance(0.1)) override(executionId);
     if (parts.interferes && random.chance(0.15)) pauseForAWhile(executionId);
   };
   const work = (what: () => Promise<unknown>) => {

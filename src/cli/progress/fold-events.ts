@@ -34,6 +34,7 @@ const FOLDED = {
   "execution.cancelled": true,
   "execution.paused": true,
   "execution.resumed": true,
+  "step.overridden": true,
 } as const satisfies Record<EventType, true>;
 
 /** An execution whose events come from elsewhere. */

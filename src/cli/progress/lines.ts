@@ -75,6 +75,7 @@ export const SKIP_REASONS = {
   admission: "not admitted",
   unreached: "no path leads to it",
   cancelled: "cancelled before it began",
+  overridden: "by a person",
 } as const;
 
 function nameOf(execution: ExecutionRow, step: string): string {

@@ -37,7 +37,7 @@ export interface StepRow {
   waits: { commandId: string; text: string } | undefined;
   /** Progress of the running task; not kept for iterations of a loop. */
   progress: { task: string; numbers: ProgressNumbers } | undefined;
-  skipped: "when" | "admission" | "unreached" | "cancelled" | undefined;
+  skipped: "when" | "admission" | "unreached" | "cancelled" | "overridden" | undefined;
   /** Sub-playbooks that run now. */
   children: Set<ExecutionRow>;
   /** How many have ended. */
@@ -133,7 +133,7 @@ function applyEvent(execution: ExecutionRow, event: FlowEvent): void {
       return;
     case "step.skipped":
       stepRow(execution, event.step).skipped = event.reason;
-      if (event.reason === "cancelled") stepEnded(stepRow(execution, event.step));
+      if (event.reason === "cancelled" || event.reason === "overridden") stepEnded(stepRow(execution, event.step));
       return;
     default:
       return;

@@ -7,8 +7,8 @@ import type { EngineEnv } from "../env.ts";
 import { quoted, templateError } from "../errors.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
 import { loopAccumulate } from "../state/results.ts";
-import { type ExecutionState, knownStep } from "../state/state.ts";
-import { endStep } from "./boundary.ts";
+import { type ExecutionState, knownStep, type Override } from "../state/state.ts";
+import { endStep, type StepEnd, skippedBy } from "./boundary.ts";
 import { guardScope, holds, render } from "./scope.ts";
 
 /**
@@ -51,6 +51,8 @@ export function startStep(
   env: EngineEnv,
 ): FlowEvent[] {
   const end = { step, stepRunId: env.newId(), result: null, input: token.input, startedAt: env.now };
+  const override = knownStep(state, step.step.name)?.override;
+  if (override !== undefined) return endOverridden(state, program, end, override, env);
   let opened: Scope | undefined;
   const scope = () => (opened ??= guardScope(state, program, step, token, env));
   try {
@@ -77,6 +79,19 @@ export function startStep(
     if (error instanceof ReferenceNeeded) throw error;
     return endStep(state, program, { ...end, error: templateError(error, step.step.name, "loop") }, env);
   }
+}
+
+/** A person has said how it ends before it began: neither its guard nor its tasks are looked at. */
+function endOverridden(
+  state: ExecutionState,
+  program: Program,
+  end: Omit<StepEnd, "error">,
+  override: Override,
+  env: EngineEnv,
+): FlowEvent[] {
+  const { action, result = null, error = null } = override;
+  const told = { ...end, result: action === "complete" ? result : null, error, ...skippedBy(override) };
+  return endStep(state, program, told, env);
 }
 
 function refusalOf(step: ProgramStep, scope: () => Scope, env: EngineEnv): "when" | "admission" | undefined {

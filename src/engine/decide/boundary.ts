@@ -9,7 +9,7 @@ import type { EngineEnv } from "../env.ts";
 import { templateError } from "../errors.ts";
 import type { Program, ProgramArc, ProgramStep } from "../program/program.ts";
 import { isOutOfReach } from "../sealing/lost-secret.ts";
-import type { ExecutionState } from "../state/state.ts";
+import type { ExecutionState, Override } from "../state/state.ts";
 import { boundaryScope, holds, isOverBudget, render } from "./scope.ts";
 
 /** The end of a step. */
@@ -21,7 +21,12 @@ export interface StepEnd {
   result: StoredResult | null;
   input: JsonObject;
   startedAt: number;
-  skipped?: "when" | "admission";
+  skipped?: "when" | "admission" | "overridden";
+}
+
+/** The mark of a step that a person skips. */
+export function skippedBy(override: Override | undefined): Pick<StepEnd, "skipped"> {
+  return override?.action === "skip" ? { skipped: "overridden" } : {};
 }
 
 /**

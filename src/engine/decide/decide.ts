@@ -3,11 +3,20 @@ import type { EventOf, FlowEvent } from "../../schema/words/event.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { EngineEnv } from "../env.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
-import { loopResult } from "../state/evolve-loop.ts";
+import { endedCount, loopResult } from "../state/evolve-loop.ts";
+import { openIterations } from "../state/evolve-override.ts";
 import { cancelledError } from "../state/results.ts";
-import { type ExecutionState, isTerminal, knownStep, stepState } from "../state/state.ts";
+import {
+  type ExecutionState,
+  isTerminal,
+  knownStep,
+  type LoopState,
+  type OpenCommand,
+  type Override,
+  stepState,
+} from "../state/state.ts";
 import { startReady, startStep } from "./activate.ts";
-import { endStep } from "./boundary.ts";
+import { endStep, skippedBy } from "./boundary.ts";
 import { stepCommand } from "./issued-command.ts";
 import { continueLoop, loopError, type StoreWrite } from "./loop.ts";
 
@@ -29,7 +38,7 @@ export interface Decision {
  * Throws `ReferenceNeeded` if a template reads a payload that is not loaded: load it and decide again.
  */
 export function decide(state: ExecutionState, event: FlowEvent, program: Program, env: EngineEnv): Decision {
-  if (state.status === "PAUSED" && event.type !== "workflow.failed") return NOTHING;
+  if (state.status === "PAUSED" && !ALSO_PAUSED.has(event.type)) return NOTHING;
   switch (event.type) {
     case "playbook.initialized":
       return eventsOnly([{ type: "workflow.initialized", at: env.now, step: program.playbook.entryStep }]);
@@ -62,6 +71,8 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
       return eventsOnly(stopEverything(state, cancelledError(event.reason), env));
     case "execution.resumed":
       return catchUp(state, program, env);
+    case "step.overridden":
+      return afterOverride(state, event, program, env);
     case "execution.paused":
     case "command.claimed":
     case "command.started":
@@ -76,6 +87,9 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
       return NOTHING;
   }
 }
+
+/** What is decided during a pause too: the end at a time limit, and that the commands of what a person ends are stopped. */
+const ALSO_PAUSED: ReadonlySet<FlowEvent["type"]> = new Set(["workflow.failed", "step.overridden"]);
 
 const NOTHING: Decision = { events: [], commands: [], writes: [] };
 
@@ -105,9 +119,30 @@ function afterCommand(state: ExecutionState, name: string, program: Program, env
   const { run } = known;
   if (run.loop !== null) return continueLoop(state, step, run, env);
   if (run.ended === null) return NOTHING;
-  const { stepRunId, input } = run;
-  const end = { step, stepRunId, input, result: known.result, startedAt: known.startedAt ?? env.now };
+  const { stepRunId, input, override } = run;
+  const result = override?.action === "skip" ? null : known.result;
+  const end = { step, stepRunId, input, result, startedAt: known.startedAt ?? env.now, ...skippedBy(override) };
   return eventsOnly(endStep(state, program, { ...end, error: withStep(run.ended.error, name) }, env));
+}
+
+/** The commands of what a person has ended are cancelled, and what follows from its end is decided then; during a pause by the resumption. */
+function afterOverride(
+  state: ExecutionState,
+  { step, reason }: EventOf<"step.overridden">,
+  program: Program,
+  env: EngineEnv,
+): Decision {
+  const run = knownStep(state, step)?.run;
+  if (run == null) return NOTHING;
+  const isOver = run.override !== undefined;
+  const stopped = Object.entries(state.commands).filter(
+    ([, command]) =>
+      command.step === step && (isOver || (command.iterations !== null && openIterations(command).length === 0)),
+  );
+  if (stopped.length > 0) {
+    return { ...eventsOnly(stopped.map(([id, command]) => cancelledCommand(id, command, reason, env))), isPart: true };
+  }
+  return state.status === "PAUSED" ? NOTHING : afterCommand(state, step, program, env);
 }
 
 /**
@@ -140,14 +175,26 @@ function afterLoop(state: ExecutionState, event: EventOf<"loop.done">, program: 
   const known = knownStep(state, event.step);
   const loop = known?.run?.loop;
   if (step === undefined || known?.run == null || loop == null) return NOTHING;
-  const { stepRunId, input } = known.run;
-  const isCut = state.failure !== null && loop.success + loop.failed < (loop.total ?? Number.POSITIVE_INFINITY);
-  const cut = isCut ? cancelledError(`Step '${event.step}' was not finished: the execution is failing`) : null;
-  const error = loopError(step, loop) ?? withStep(cut, event.step);
-  const result = loopResult(loop, error === null ? "completed" : "failed");
-  return eventsOnly(
-    endStep(state, program, { step, stepRunId, input, result, startedAt: known.startedAt ?? env.now, error }, env),
-  );
+  const { stepRunId, input, override } = known.run;
+  const error = withStep(endOfLoop(state, step, loop, override), event.step);
+  const isSkipped = override?.action === "skip";
+  const result = isSkipped ? null : loopResult(loop, error === null ? "completed" : "failed");
+  const startedAt = known.startedAt ?? env.now;
+  const end = { step, stepRunId, input, result, startedAt, error, ...skippedBy(override) };
+  return eventsOnly(endStep(state, program, end, env));
+}
+
+/** The error with which a loop ends its step: that of a person where one has ended it, whatever its iterations did. */
+function endOfLoop(
+  state: ExecutionState,
+  step: ProgramStep,
+  loop: LoopState,
+  override: Override | undefined,
+): TaskError | null {
+  if (override !== undefined) return override.error ?? null;
+  const isCut = state.failure !== null && endedCount(loop) < (loop.total ?? Number.POSITIVE_INFINITY);
+  const cut = isCut ? cancelledError(`Step '${step.step.name}' was not finished: the execution is failing`) : null;
+  return loopError(step, loop) ?? cut;
 }
 
 function afterStep(
@@ -195,15 +242,8 @@ function completed(state: ExecutionState, program: Program, env: EngineEnv): Flo
  */
 function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv): FlowEvent[] {
   const at = env.now;
-  const commands = Object.entries(state.commands).map(
-    ([command_id, command]): FlowEvent => ({
-      type: "command.cancelled",
-      at,
-      command_id,
-      step: command.step,
-      reason: error.message,
-      ...(command.worker !== null && { worker: command.worker }),
-    }),
+  const commands = Object.entries(state.commands).map(([id, command]) =>
+    cancelledCommand(id, command, error.message, env),
   );
   const steps = state.active.map((step): FlowEvent => {
     const { run, startedAt, attempts } = stepState(state, step);
@@ -223,6 +263,15 @@ function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv)
     };
   });
   return [...commands, ...steps];
+}
+
+function cancelledCommand(
+  command_id: string,
+  { step, worker }: OpenCommand,
+  reason: string,
+  { now }: EngineEnv,
+): FlowEvent {
+  return { type: "command.cancelled", at: now, command_id, step, reason, ...(worker !== null && { worker }) };
 }
 
 /**

@@ -23,6 +23,8 @@ export interface Issuable {
   /** Most iterations that may run at a time. */
   openMax: number;
   items(from: number, to: number): Json[];
+  /** Indexes above `next` that are left out, in ascending order: they have ended. */
+  without?: readonly number[];
   /** When they must have ended, milliseconds since 1970. */
   endsAt?: number;
 }
@@ -68,10 +70,12 @@ export function issueIterations(
   const commands: Command[] = [];
   const isLocal = step.loop?.loop.exec === "local";
   const { most, least } = commandSize(step, loop, what, env);
+  const { without = [] } = what;
   let { next, open, left } = what;
   for (;;) {
-    const size = Math.min(left, most, isLocal ? left : what.openMax - open);
-    if (size < 1 || size < Math.min(least, left) || (isLocal && open > 0)) break;
+    const room = Math.min(left, most, isLocal ? left : what.openMax - open);
+    if (room < 1 || room < Math.min(least, left) || (isLocal && open > 0)) break;
+    const size = Math.min(room, (without.find((index) => index > next) ?? Number.POSITIVE_INFINITY) - next);
     const id = env.newId();
     const range = { from: next, to: next + size };
     const items = what.items(range.from, range.to);
@@ -79,6 +83,7 @@ export function issueIterations(
     events.push({ ...issued(step, run, id, env), iterations: range });
     commands.push(iterationsCommand(state, step, run, loop, { ...range, items, ...ends }, id));
     next += size;
+    while (without.includes(next)) next += 1;
     open += size;
     left -= size;
   }

@@ -34,7 +34,7 @@ export function continueLoop(
   const loop = run.loop;
   if (loop === null || loop.done || step.loop === undefined) return NOTHING;
   if (loop.tailBytes > LOOP_INLINE_BYTES_MAX) return storeTail(state, step, run, loop, env);
-  if (!mayContinue(state, step.loop.loop, loop)) {
+  if (run.override !== undefined || !mayContinue(state, step.loop.loop, loop)) {
     if (loop.commands > 0) return NOTHING;
     // If results have already left the state, the last ones follow, so that the manifest is complete.
     const isLeft = loop.parts.length > 0 && loop.tail.length > 0;
@@ -122,9 +122,9 @@ function asStepSays({ step: { result } }: ProgramStep): Pick<StoreWrite, "keepin
 
 /** The iterations of a collection that were not issued. */
 function collectionOf(loop: LoopState): Issuable {
-  const { next, open, total } = loop;
+  const { next, open, total, endedAhead: without = [] } = loop;
   const items = (from: number, to: number) => itemsBetween(loop, from, to);
-  return { next, left: (total ?? 0) - next, open, openMax: loop.maxInFlight, items };
+  return { next, left: (total ?? 0) - next - without.length, open, openMax: loop.maxInFlight, items, without };
 }
 
 /** Moves the results gathered so far to the store; the state keeps their references. */

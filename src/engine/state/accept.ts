@@ -1,6 +1,7 @@
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { hasEnded } from "./evolve-loop.ts";
-import { type ExecutionState, isTerminal, type OpenCommand, openCommand } from "./state.ts";
+import { isOverridable } from "./evolve-override.ts";
+import { type ExecutionState, isTerminal, knownStep, type OpenCommand, openCommand } from "./state.ts";
 
 /**
  * Whether a report from outside may be folded:
@@ -8,7 +9,7 @@ import { type ExecutionState, isTerminal, type OpenCommand, openCommand } from "
  * - `accepted`;
  * - `late`: the execution has ended;
  * - `unknown`: no such command is open. It never existed, it has ended, or this is a duplicate. Or a pause of an execution that is
- *   paused already, or a resumption of one that is not;
+ *   paused already, a resumption of one that is not, or an end for a step or an iteration that has ended;
  * - `stale`: a newer claim took the command; this worker lost it;
  * - `early`: it refers to results that have not arrived. The sender sends again, in order.
  *
@@ -20,6 +21,8 @@ export type Acceptance = "accepted" | "late" | "unknown" | "stale" | "early";
 export function accept(state: ExecutionState, event: FlowEvent): Acceptance {
   if (isTerminal(state.status)) return "late";
   if (event.type === "execution.paused" || event.type === "execution.resumed") return acceptSteering(state, event);
+  if (event.type === "step.overridden")
+    return isOverridable(state, knownStep(state, event.step), event) ? "accepted" : "unknown";
   if (!("command_id" in event) || event.type === "command.issued" || event.type === "command.cancelled")
     return "accepted";
   const command = openCommand(state, event.command_id);

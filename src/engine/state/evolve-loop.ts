@@ -1,9 +1,17 @@
-import type { EventOf } from "../../schema/words/event.ts";
+import type { EventOf, Overridden } from "../../schema/words/event.ts";
+import { jsonSize } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { LoopResult, StoredResult } from "../../schema/words/result.ts";
 import { claimEnded, freshCursor, rowEnded, rowsIssued } from "./cursor-frames.ts";
 import { joinTasks, withRuns } from "./results.ts";
-import { type ExecutionState, type LoopState, type OpenCommand, openCommand, stepState } from "./state.ts";
+import {
+  type ExecutionState,
+  type LoopCounters,
+  type LoopState,
+  type OpenCommand,
+  openCommand,
+  stepState,
+} from "./state.ts";
 
 type LoopEvent =
   | EventOf<"loop.started">
@@ -53,8 +61,18 @@ export function evolveLoop(state: ExecutionState, event: LoopEvent, ended?: Open
       if (ended !== undefined) commandEnded(loop, event, ended);
       break;
   }
-  step.loop = { total: loop.total, done: loop.success + loop.failed, failed: loop.failed };
+  step.loop = countersOf(loop);
   return state;
+}
+
+/** The counters of a loop, as shown to people. */
+export function countersOf(loop: LoopState): LoopCounters {
+  return { total: loop.total, done: endedCount(loop), failed: loop.failed };
+}
+
+/** Iterations that have ended: successfully, failed, or skipped by a person. */
+export function endedCount({ success, failed, skipped = 0 }: LoopState): number {
+  return success + failed + skipped;
 }
 
 function started(event: EventOf<"loop.started">): LoopState {
@@ -86,9 +104,21 @@ function issued(loop: LoopState, event: EventOf<"command.issued">): void {
     loop.next += to - from;
     loop.open += to - from;
     if (loop.cursor !== null) rowsIssued(loop.cursor, from, to);
+    else passEndedAhead(loop);
   } else if (loop.cursor !== null) {
     loop.cursor.claims += 1;
   }
+}
+
+/** Iterations that ended before they were issued are not issued. */
+function passEndedAhead(loop: LoopState): void {
+  const ahead = loop.endedAhead;
+  if (ahead === undefined) return;
+  while (ahead[0] === loop.next) {
+    ahead.shift();
+    loop.next += 1;
+  }
+  if (ahead.length === 0) delete loop.endedAhead;
 }
 
 function iterationEnded(
@@ -116,6 +146,10 @@ const FAILURE_BYTES = 512;
 
 function count(loop: LoopState, iteration: number, result: StoredResult, error: TaskError | null): void {
   leaveOpen(loop, iteration);
+  tally(loop, iteration, result, error);
+}
+
+function tally(loop: LoopState, iteration: number, result: StoredResult, error: TaskError | null): void {
   if (error === null) {
     loop.success += 1;
   } else {
@@ -149,6 +183,47 @@ function markEnded(iterations: NonNullable<OpenCommand["iterations"]>, index: nu
 /** True when this iteration of the command was reported before. */
 export function hasEnded(iterations: NonNullable<OpenCommand["iterations"]>, index: number): boolean {
   return index < iterations.endedBelow || iterations.endedAbove.includes(index);
+}
+
+/** A command was cancelled: its iterations have ended before, or its loop ends with it. */
+export function loopCommandCancelled(loop: LoopState, command: OpenCommand): void {
+  loop.commands -= 1;
+  if (command.claim && loop.cursor !== null) loop.cursor.claims -= 1;
+}
+
+/** Ends an iteration as a person said. `command`: the one that it is open in; undefined: it was not issued. */
+export function overrideIteration(
+  loop: LoopState,
+  iteration: number,
+  { action, result, error }: Overridden,
+  command: OpenCommand | undefined,
+): void {
+  if (command?.iterations != null) {
+    delete command.values[iteration];
+    delete command.retries?.[iteration];
+    markEnded(command.iterations, iteration);
+    command.iterations.overridden = inOrder(command.iterations.overridden, iteration);
+    leaveOpen(loop, iteration);
+  } else {
+    loop.endedAhead = inOrder(loop.endedAhead, iteration);
+    passEndedAhead(loop);
+  }
+  if (action === "skip") {
+    loop.skipped = (loop.skipped ?? 0) + 1;
+    // The list of results keeps its order: what was skipped is null in it, and no part of what results are merged to.
+    loop.tail.push([iteration, { value: null, ...(loop.accumulate !== undefined && { failed: true }) }]);
+  } else if (action === "fail" && error !== undefined) {
+    tally(loop, iteration, failedIteration(loop, error), error);
+    loop.tailBytes += FAILURE_BYTES;
+  } else {
+    tally(loop, iteration, result ?? { value: null }, null);
+    loop.tailBytes += jsonSize(result?.value ?? null);
+  }
+  loop.tailBytes += ENTRY_BYTES;
+}
+
+function inOrder(indexes: readonly number[] = [], index: number): number[] {
+  return [...indexes, index].sort((left, right) => left - right);
 }
 
 /** A claim returns rows or ends the claiming; a failed command fails the iterations that it had not reported. */

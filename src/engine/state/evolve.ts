@@ -1,9 +1,18 @@
 import type { EventOf, Fired, FlowEvent, Write } from "../../schema/words/event.ts";
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
-import { evolveLoop, loopResult } from "./evolve-loop.ts";
+import { evolveLoop, loopCommandCancelled, loopResult } from "./evolve-loop.ts";
+import { evolveOverride } from "./evolve-override.ts";
 import { cancelledError, joinTasks, withRuns } from "./results.ts";
-import { type ExecutionState, openCommand, type Retry, removeName, type StepState, stepState } from "./state.ts";
+import {
+  type ExecutionState,
+  type Override,
+  openCommand,
+  type Retry,
+  removeName,
+  type StepState,
+  stepState,
+} from "./state.ts";
 
 /**
  * Folds one event into the state and returns it. This is the only way to change a state: replaying the log gives the state that
@@ -34,8 +43,7 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "command.failed":
       return commandEnded(state, event);
     case "command.cancelled":
-      delete state.commands[event.command_id];
-      return state;
+      return commandCancelled(state, event);
     case "loop.started":
       startRun(state, event.step, event.step_run_id, event.at);
       return evolveLoop(state, event);
@@ -67,6 +75,8 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
       return paused(state, event);
     case "execution.resumed":
       return resumed(state);
+    case "step.overridden":
+      return evolveOverride(state, event);
   }
 }
 
@@ -233,6 +243,15 @@ function commandEnded(
   return state;
 }
 
+function commandCancelled(state: ExecutionState, event: EventOf<"command.cancelled">): ExecutionState {
+  const command = openCommand(state, event.command_id);
+  if (command === undefined) return state;
+  delete state.commands[event.command_id];
+  const loop = stepState(state, command.step).run?.loop;
+  if (loop != null) loopCommandCancelled(loop, command);
+  return state;
+}
+
 /**
  * Applies writes in order, the last one wins. Commands have copies of the values they may read, so later writes do not reach
  * them.
@@ -250,6 +269,7 @@ function stepEnded(
 ): ExecutionState {
   const step = stepState(state, event.step);
   if (step.run?.loop != null) step.result = loopResult(step.run.loop, status === "COMPLETED" ? "completed" : "failed");
+  else if (step.run === null && step.override !== undefined) takeOverride(state, step, step.override);
   step.status = status;
   step.error = error;
   step.endedAt = event.at;
@@ -262,6 +282,13 @@ function stepEnded(
   if (status === "COMPLETED") state.lastCompleted = event.step;
   followArcs(state, event.step, event.next);
   return state;
+}
+
+/** The step was ended by a person before it began. */
+function takeOverride(state: ExecutionState, step: StepState, { result }: Override): void {
+  step.result = result ?? null;
+  if (step.order === 0) step.order = nextOrder(state);
+  delete step.override;
 }
 
 /** A step that failed or was skipped before it ran loses its token; a token that arrived while it ran stays. */
@@ -296,8 +323,11 @@ function failRun(state: ExecutionState, error: TaskError): void {
 function skipped(state: ExecutionState, event: EventOf<"step.skipped">): ExecutionState {
   const step = stepState(state, event.step);
   dropToken(state, event.step, step);
-  if (event.reason === "cancelled") {
-    // Its work was ready and had not begun.
+  delete step.override;
+  if (event.reason === "cancelled" || event.reason === "overridden") {
+    // Of a loop that was skipped the results so far are kept.
+    if (event.reason === "overridden" && step.run?.loop != null) step.result = loopResult(step.run.loop, "completed");
+    // Its work was ready and had not begun, or a person has ended it.
     step.run = null;
     removeName(state.active, event.step);
   }

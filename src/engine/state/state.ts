@@ -1,4 +1,4 @@
-import type { ParentRef, Steered, TaskResult } from "../../schema/words/event.ts";
+import type { Overridden, ParentRef, Steered, TaskResult } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { Accumulate } from "../../schema/words/manifest.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
@@ -79,7 +79,12 @@ export interface StepState {
   error: TaskError | null;
   /** Counters of its last loop. */
   loop: LoopCounters | null;
+  /** How it is to end when it is reached: a person has said so before it began. */
+  override?: Override;
 }
+
+/** The end that a person has given to a step, and when. */
+export type Override = { at: number } & Overridden;
 
 /** Counters of a loop, as shown to people. `total` is null while it is unknown, for a cursor. */
 export interface LoopCounters {
@@ -105,6 +110,8 @@ export interface StepRun {
   loop: LoopState | null;
   /** How the only command of a step without a loop ended; null while it runs. */
   ended: { error: TaskError | null } | null;
+  /** A person has ended it: its commands are cancelled, and nothing more of it is issued. */
+  override?: Override;
 }
 
 /** A running loop. It keeps counters and a window, never its history: results beyond the inline limit are in `parts`. */
@@ -125,6 +132,10 @@ export interface LoopState {
   firstError: TaskError | null;
   /** Iterations that a worker left out of a command which it completed. */
   unrun: number;
+  /** Iterations that a person skipped. */
+  skipped?: number;
+  /** Iterations of a collection that a person ended before they were issued, in ascending order, all above `next`. */
+  endedAhead?: number[];
   tail: [number, StoredResult][];
   tailBytes: number;
   parts: LoopPart[];
@@ -187,7 +198,14 @@ export interface OpenCommand {
    * Iterations of a loop command; null outside loops. Those below `endedBelow` and those in `endedAbove` have ended: a
    * second report of one changes nothing.
    */
-  iterations: { from: number; to: number; endedBelow: number; endedAbove: number[] } | null;
+  iterations: {
+    from: number;
+    to: number;
+    endedBelow: number;
+    endedAbove: number[];
+    /** Those that a person has ended, in ascending order. */
+    overridden?: number[];
+  } | null;
   claim: boolean;
   /** Results of finished tasks by iteration (0 outside loops) and label, until the step or iteration ends. */
   values: Record<number, TaskResult[]>;

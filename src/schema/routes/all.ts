@@ -9,6 +9,7 @@ import { MCP_LIFECYCLE_ROUTES, MCP_ROUTES } from "./mcp.ts";
 import { CONNECTION_ROUTES } from "./messages.ts";
 import { RESULT_ROUTES } from "./results.ts";
 import { ROLE_ROUTES } from "./roles.ts";
+import { STEERING_ROUTES } from "./steering.ts";
 import { HEALTH_ROUTES, METRICS_ROUTES, OPENAPI_ROUTES } from "./system.ts";
 import { LOGIN_SESSION_ROUTES, USER_ROUTES } from "./users.ts";
 import { COMMAND_ROUTES, EVENT_ROUTES, POOL_ROUTES, WORKER_ROUTES } from "./workers.ts";
@@ -20,6 +21,7 @@ export const ROUTE_GROUPS = {
   catalog: CATALOG_ROUTES,
   execute: EXECUTE_ROUTES,
   execution: EXECUTION_ROUTES,
+  steering: STEERING_ROUTES,
   mcpLifecycle: MCP_LIFECYCLE_ROUTES,
   stream: STREAM_ROUTES,
   worker: WORKER_ROUTES,

@@ -10,10 +10,11 @@ import {
   CredentialUsesQuery,
   DeletedCredential,
   ReplaceCredentialBody,
+  SqlExecuteAnswer,
+  SqlExecuteBody,
 } from "../api/credentials.ts";
 import { SealingKeyAnswer } from "../api/executions.ts";
 import { RotateAnswer, RotateBody } from "../api/secrets.ts";
-import { SqlExecuteAnswer, SqlExecuteBody } from "../api/sqldb.ts";
 import {
   TransientBody,
   TransientDeleteAnswer,

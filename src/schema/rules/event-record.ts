@@ -138,6 +138,8 @@ export function toRecord(event: FlowEvent, place: EventPlace): EventRecord {
   }
   if (WITH_RESULT.has(event.type)) record["result"] = envelope(fields, rest);
   else if (hasRest) record["meta"] = rest;
+  // A result that a person has given: who gave it, and why, is not part of it.
+  if (event.type === "step.overridden" && event.result !== undefined) record["result"] = envelope(fields, {});
   return record;
 }
 

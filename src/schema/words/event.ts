@@ -246,9 +246,9 @@ export interface EventBodies {
     step: string;
     /**
      * `when`: its guard was false; `admission`: a rule of `admit` refused; `unreached`: no path leads to it any more;
-     * `cancelled`: the run was cancelled before the step started.
+     * `cancelled`: the run was cancelled before the step started; `overridden`: a person skipped it.
      */
-    reason: "when" | "admission" | "unreached" | "cancelled";
+    reason: "when" | "admission" | "unreached" | "cancelled" | "overridden";
     set: Write[];
     next: Fired[];
   };
@@ -264,7 +264,20 @@ export interface EventBodies {
    */
   "execution.paused": Steered & { cascade?: true };
   "execution.resumed": Steered;
+  /** A person says how a step ends, or an iteration of its loop (control, rule 14). On a step not begun it counts when that is reached. */
+  "step.overridden": Overridden & { step: string; iteration?: number };
 }
+
+/** The end that a person has given to a step or an iteration: `result` of `complete`, `error` of `fail`. */
+export interface Overridden extends Steered {
+  action: OverrideAction;
+  reason: string;
+  result?: StoredResult;
+  error?: TaskError;
+}
+
+/** How a person ends a step. */
+export type OverrideAction = "skip" | "complete" | "fail";
 
 /** Who asked for a change of the run, and why. */
 export interface Steered {

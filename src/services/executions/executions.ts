@@ -1,3 +1,4 @@
+import type { StepStatus } from "../../engine/state/state.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import type { Visible } from "../../repositories/database/page.ts";
 import { changedSteps } from "../../repositories/executions/changed-steps.ts";
@@ -30,6 +31,7 @@ import { type Cancelled, type CancelRequest, cancelExecutions } from "./cancel-e
 import { type FollowRequest, followEvents } from "./event-stream.ts";
 import { type DerivedDetail, detailOf, mayHaveChildren } from "./execution-detail.ts";
 import type { ExecutionReader } from "./execution-reader.ts";
+import { type OverrideRequest, overrideSteps } from "./override-step.ts";
 import { createPausing, type Pausing } from "./pause-execution.ts";
 import { type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
 import { type ExecutionRequest, type Started, startExecutions } from "./start-execution.ts";
@@ -70,6 +72,8 @@ export interface Executions extends Pausing {
   ): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
   cancel(executionId: string, request: CancelRequest): Promise<Cancelled>;
+  /** See {@link overrideSteps}. */
+  override(executionId: string, step: string, request: OverrideRequest): Promise<StepStatus>;
   /** The execution started under this idempotency key of a caller; undefined if not found. */
   startedUnder(caller: string, key: string): Promise<string | undefined>;
   /** True if another execution called this one. */
@@ -148,6 +152,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       return hasEnded ? { status, result, error } : undefined;
     },
     cancel,
+    override: overrideSteps(deps),
     ...pausing,
     startedUnder: async (caller, key) => (await findStartByKey(database, caller, key))?.executionId,
     isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,

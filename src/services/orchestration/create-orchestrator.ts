@@ -8,6 +8,7 @@ import { createIterationPace } from "./memory/iteration-pace.ts";
 import { loadExecution } from "./memory/load-execution.ts";
 import { createSubscriptions } from "./memory/subscriptions.ts";
 import type { Orchestrator, OrchestratorDeps } from "./orchestrator.ts";
+import { overrideStep } from "./override-step.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import { createRecovery } from "./recover.ts";
 import { createReport, markersOf } from "./report.ts";
@@ -69,7 +70,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     start: createStart(parts),
     report: createReport(parts, claiming.offer),
     ...claiming,
-    inject: steering(parts, claiming.offer),
+    ...steering(parts, claiming.offer),
     recovery: createRecovery(parts),
     watch: subscriptions.watch,
     moved(executionId, place) {
@@ -98,11 +99,14 @@ function applyDepsOf(deps: OrchestratorDeps, newId: () => number, turns: Turns):
 }
 
 /** Folds external events, and goes on with what they have resumed. */
-function steering(parts: OrchestratorParts, offer: Orchestrator["offer"]): Orchestrator["inject"] {
-  return async (executionId, event) => {
-    const verdict = await inject(withTimeLimits(parts), executionId, event);
-    if (verdict === "accepted" && event.type === "execution.resumed") await takeUp(parts, offer, executionId);
-    return verdict;
+function steering(parts: OrchestratorParts, offer: Orchestrator["offer"]): Pick<Orchestrator, "inject" | "override"> {
+  return {
+    async inject(executionId, event) {
+      const verdict = await inject(withTimeLimits(parts), executionId, event);
+      if (verdict === "accepted" && event.type === "execution.resumed") await takeUp(parts, offer, executionId);
+      return verdict;
+    },
+    override: (executionId, event) => overrideStep(withTimeLimits(parts), executionId, event),
   };
 }
 

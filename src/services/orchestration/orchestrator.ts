@@ -1,12 +1,12 @@
 import type { Acceptance } from "../../engine/state/accept.ts";
-import type { ExecutionState } from "../../engine/state/state.ts";
+import type { ExecutionState, StepStatus } from "../../engine/state/state.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Abandoning, AttachedPayload, ExecutionStore, StoredStatus } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import type { Origin } from "../../schema/rules/origin.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
-import type { FlowEvent, ParentRef } from "../../schema/words/event.ts";
+import type { EventOf, FlowEvent, ParentRef } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
@@ -112,6 +112,11 @@ export interface Orchestrator {
   report(request: ReportRequest): Promise<ReportOutcome>;
   /** Folds one external event into an execution, such as its cancellation. Throws `FlowError` NOT_FOUND, UNAVAILABLE. */
   inject(executionId: string, event: FlowEvent): Promise<Acceptance>;
+  /**
+   * Ends a step or an iteration as a person says; resolves with the step's status when that is durable. Throws `FlowError` NOT_FOUND for
+   * an unknown execution, step or iteration, INVALID_INPUT, already_terminal for one that has ended, UNAVAILABLE.
+   */
+  override(executionId: string, event: EventOf<"step.overridden">): Promise<StepStatus>;
   /**
    * Commands for a worker, oldest first; empty if none was ready in time, or the signal was aborted. `left` is aborted when the
    * caller has left and cannot receive the answer: its commands are then offered to others. Default: the same signal.

@@ -46,7 +46,9 @@ property("every command, iteration and step run ends once", (program, driver) =>
   const { log } = drive(program, driver);
   const issued = log.flatMap((event) => (event.type === "command.issued" ? [event.command_id] : []));
   const ended = log.flatMap((event) =>
-    event.type === "command.completed" || event.type === "command.failed" ? [event.command_id] : [],
+    event.type === "command.completed" || event.type === "command.failed" || event.type === "command.cancelled"
+      ? [event.command_id]
+      : [],
   );
   assert.deepEqual([...ended].sort(), [...issued].sort());
   const runs = log.flatMap((event) =>
@@ -133,7 +135,9 @@ property("a step starts over a forward arc only when nothing that leads to it ru
   const { log } = drive(program, driver);
   const running = new Set<string>();
   for (const event of log) {
-    if (event.type === "step.completed" || event.type === "step.failed") running.delete(event.step);
+    if (event.type === "step.completed" || event.type === "step.failed" || event.type === "step.skipped") {
+      running.delete(event.step);
+    }
     const isStart =
       event.type === "loop.started" || (event.type === "command.issued" && event.iterations === undefined);
     if (!isStart) continue;

@@ -46,12 +46,31 @@ export function drive(program: Program, seed: number, watch: Watch = {}): { stat
   for (let moves = 0; !isTerminal(state.status); moves += 1) {
     assert.ok(moves < MOVES_MAX, `The run does not end: active ${state.active}, waiting ${state.waiting}`);
     env.now += random.between(0, 50);
-    for (const event of move(state, random, env.now)) {
+    for (const event of override(state, program, random, env.now) ?? move(state, random, env.now)) {
       assert.equal(accept(state, event), "accepted", JSON.stringify(event));
       take(event);
     }
   }
   return { state, log };
+}
+
+/** Now and then a person ends a step or an iteration, begun or not. */
+function override(state: ExecutionState, program: Program, random: Random, now: number): FlowEvent[] | undefined {
+  if (!random.chance(0.03)) return undefined;
+  const step = random.pick([...program.steps.keys()]);
+  const action = random.pick(["skip", "complete", "fail"] as const);
+  const error = { kind: "unknown", code: "OVERRIDDEN", message: "by hand", retryable: false } as const;
+  const event: FlowEvent = {
+    type: "step.overridden",
+    at: now,
+    step,
+    action,
+    reason: "tried",
+    ...(random.chance(0.5) && { iteration: random.between(0, 5) }),
+    ...(action === "complete" && { result: { value: { v: 1 } } }),
+    ...(action === "fail" && { error }),
+  };
+  return accept(state, event) === "accepted" ? [event] : undefined;
 }
 
 /** What one worker does next to one of the open commands; or someone pauses the run, or resumes it. */

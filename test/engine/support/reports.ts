@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Program } from "../../../src/engine/program/program.ts";
 import type { ExecutionState, OpenCommand } from "../../../src/engine/state/state.ts";
-import type { CommandRef, FlowEvent, Write } from "../../../src/schema/words/event.ts";
+import type { CommandRef, FlowEvent, Overridden, OverrideAction, Write } from "../../../src/schema/words/event.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { TaskError } from "../../../src/schema/words/outcome.ts";
 
@@ -67,6 +67,16 @@ export function cancelled(reason = "asked to"): Report {
 /** A person pauses the execution, or resumes it. */
 export function paused(reason?: string): Report {
   return ({ now }) => [{ type: "execution.paused", at: now, ...(reason !== undefined && { reason }) }];
+}
+
+/** A person ends a step, or an iteration of its loop. */
+export function overridden(
+  step: string,
+  action: OverrideAction,
+  { iteration, ...end }: Pick<Overridden, "result" | "error"> & { iteration?: number | undefined } = {},
+): Report {
+  const place = iteration === undefined ? { step } : { step, iteration };
+  return ({ now }) => [{ type: "step.overridden", at: now, ...place, action, reason: "stuck", ...end }];
 }
 
 export function resumed(): Report {

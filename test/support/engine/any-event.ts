@@ -183,7 +183,12 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
     },
   ],
   "step.skipped": [
-    { step: name, reason: fc.constantFrom("when", "admission", "unreached", "cancelled"), set: writes, next: fired },
+    {
+      step: name,
+      reason: fc.constantFrom("when", "admission", "unreached", "cancelled", "overridden"),
+      set: writes,
+      next: fired,
+    },
   ],
   "next.evaluated": [
     {
@@ -204,4 +209,8 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
   "execution.cancelled": [{ reason: fc.string() }],
   "execution.paused": [{}, { reason: fc.string(), by: name, cascade: fc.constant(true) }],
   "execution.resumed": [{}, { reason: fc.string(), by: name }],
+  "step.overridden": [
+    { step: name, action: fc.constantFrom("skip", "complete", "fail"), reason: fc.string() },
+    { iteration: fc.nat(), result: stored, error, by: name },
+  ],
 };

@@ -30,6 +30,7 @@ export const EVENT_TYPES: readonly string[] = [
   "execution.cancelled",
   "execution.paused",
   "execution.resumed",
+  "step.overridden",
   "batch.accepted",
   "batch.completed",
 ];

@@ -143,10 +143,18 @@ export function claimEntry(entry: ReadyEntry, changes: ChangeSet, worker: string
   };
   evolve(changes.live.state, event);
   changes.event(event);
-  // Those of `exec: local` run as one, and what one writes is seen by the next: it begins again.
-  const isLocal = changes.live.source.program.steps.get(step)?.loop?.loop.exec === "local";
-  if (open?.iterations == null || isLocal) return { entry, attempt, slots: 1, changes };
-  const { from, to, endedBelow: below, endedAbove: above } = open.iterations;
+  if (open?.iterations == null) return { entry, attempt, slots: 1, changes };
+  const { from, to, endedBelow: below, endedAbove: above, overridden = [] } = open.iterations;
+  // Those of `exec: local` run as one, and what one writes is seen by the next: it begins again, without what a person has ended.
+  if (changes.live.source.program.steps.get(step)?.loop?.loop.exec === "local") {
+    return {
+      entry,
+      attempt,
+      slots: 1,
+      changes,
+      ...(overridden.length > 0 && { ended: { below: from, above: overridden } }),
+    };
+  }
   const claim = { entry, attempt, slots: iterationSlots(to - below - above.length), changes };
   return below + above.length === from ? claim : { ...claim, ended: { below, above: [...above] } };
 }
@@ -161,7 +169,7 @@ export function claimedCommand(tentative: TentativeClaim, command: Command, leas
   };
   const { trustDomain } = tentative.changes.live;
   const { attempt, slots, ended } = tentative;
-  const loop = ended !== undefined && command.loop?.at_once === true ? { ...command.loop, ended } : command.loop;
+  const loop = ended !== undefined && command.loop !== undefined ? { ...command.loop, ended } : command.loop;
   return {
     command: loop === command.loop ? command : { ...command, ...(loop !== undefined && { loop }) },
     attempt,
