@@ -10,12 +10,12 @@ import type {
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { auditRow } from "../access/audit.ts";
+import { type BulkColumn, column, columns, type Getters } from "../database/bulk-table.ts";
 import { batch } from "../tables/batch.ts";
 import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution, executionLabel } from "../tables/execution.ts";
 import { result } from "../tables/result.ts";
 import { type SentPayload, sentPayload } from "./attached-payloads.ts";
-import { column, columns, type FlushColumn, type Getters } from "./flush-column.ts";
 import { olderSnapshotsMax } from "./past-snapshots.ts";
 import { type LogRows, packSegments, type Segment } from "./segments.ts";
 
@@ -28,13 +28,13 @@ import { type LogRows, packSegments, type Segment } from "./segments.ts";
 interface FlushPart {
   /** In the order of {@link FlushPart.columns}; undefined if the flush has no rows for it. */
   send(flush: FlushRows): { parameters: string[]; rows: number } | undefined;
-  columns: readonly Pick<FlushColumn<never>, "name" | "type">[];
+  columns: readonly Pick<BulkColumn<never>, "name" | "type">[];
 }
 
 /** A flush with its events as rows of the log. */
 type FlushRows = Flush & LogRows;
 
-function part<R>(rowsOf: (flush: FlushRows) => readonly R[], parts: readonly FlushColumn<R>[]): FlushPart {
+function part<R>(rowsOf: (flush: FlushRows) => readonly R[], parts: readonly BulkColumn<R>[]): FlushPart {
   return {
     columns: parts,
     send(flush) {
@@ -296,7 +296,7 @@ export type FlushTable = keyof typeof FLUSH;
 export const TABLES = Object.entries<FlushPart>(FLUSH) as [FlushTable, FlushPart][];
 
 /** What a flush sends. */
-export interface FlushColumns {
+export interface BulkColumns {
   /** The tables that it has rows for. */
   tables: ReadonlySet<FlushTable>;
   /** Their columns, in the order of the tables. */
@@ -306,7 +306,7 @@ export interface FlushColumns {
 }
 
 /** The columns of a flush. */
-export function flushColumns(flush: Flush): FlushColumns {
+export function flushColumns(flush: Flush): BulkColumns {
   const log: LogRows = { segments: [], rows: [] };
   for (const change of flush.executions) packSegments(change, change.events, log);
   const rows = { ...flush, ...log };

@@ -1,4 +1,3 @@
-import type { Context } from "hono";
 import { parseDuration } from "../../platform/config/duration.ts";
 import type { Attachment } from "../../schema/api/events.ts";
 import { executionOfRef, JSON_TYPE } from "../../schema/api/results.ts";
@@ -18,10 +17,8 @@ export interface SplitBody {
   attached: Buffer;
 }
 
-/** Splits a body where its header says so. Throws `FlowError` INVALID_INPUT for a length that it cannot have. */
-export function splitBody(c: Pick<Context, "req">, body: Buffer): SplitBody {
-  const header = c.req.header(REPORT_BYTES_HEADER);
-  if (header === undefined) return { report: body, attached: body.subarray(body.length) };
+/** Splits a body by what its header says is the length of its JSON. Throws `FlowError` INVALID_INPUT for one that it cannot have. */
+export function splitBody(body: Buffer, header: string): SplitBody {
   const bytes = /^\d{1,9}$/.test(header) ? Number(header) : Number.NaN;
   if (!(bytes <= body.length)) {
     const what = `The header '${REPORT_BYTES_HEADER}' says that the report is '${header}' bytes long, and the body has ${body.length}`;
@@ -37,7 +34,7 @@ export function splitBody(c: Pick<Context, "req">, body: Buffer): SplitBody {
  */
 export async function takeAttachments(
   results: Pick<Attachments, "attachment">,
-  { attached }: SplitBody,
+  attached: Buffer,
   attachments: readonly Attachment[],
   events: readonly SentEvent[],
 ): Promise<ReadyPayload[]> {

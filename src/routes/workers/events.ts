@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { BatchAnswer, BatchStatus } from "../../schema/api/events.ts";
-import { EVENT_ROUTES, UNANSWERED_HEADER } from "../../schema/routes/workers.ts";
+import { EVENT_ROUTES, REPORT_BYTES_HEADER, UNANSWERED_HEADER } from "../../schema/routes/workers.ts";
 import type { Batches, BatchState } from "../../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
 import type { Attachments } from "../../services/results/attachments.ts";
@@ -28,20 +28,24 @@ export interface EventRouteDeps {
   streams: StreamRoom;
 }
 
+const EMPTY = Buffer.alloc(0);
+
 /** Events of workers (interface specification, Event batches). */
 export function eventRoutes({ orchestrator, batches, claimSecrets, pools, results, limits, streams }: EventRouteDeps) {
   return serve(EVENT_ROUTES, {
     batch: {
       readsBody: async ({ json }, c) => {
         const body = await readBody(c.req.raw, limits.bytesMax);
-        const split = splitBody(c, body);
-        const { report } = split;
+        // Most reports have no attachments.
+        const jsonBytes = c.req.header(REPORT_BYTES_HEADER);
+        const { report, attached: bytes } = jsonBytes === undefined ? { report: body } : splitBody(body, jsonBytes);
         const batch = readBatch(parseJson(report), limits.eventsMax, Date.now(), report.length);
         const { worker, events, claim, secrets, attachments } = batch;
         checkReportSecrets(c, claimSecrets, secrets, events);
         if (claim !== undefined) provenInstance(c, claimSecrets, worker);
         const key = idempotencyKey(c);
-        const attached = await takeAttachments(results, split, attachments, events);
+        const isPlain = bytes === undefined && attachments.length === 0;
+        const attached = isPlain ? [] : await takeAttachments(results, bytes ?? EMPTY, attachments, events);
         const outcome = await orchestrator.report({
           caller: worker,
           idempotencyKey: key,

@@ -1,9 +1,9 @@
 import { getTableColumns } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
-import { documents, numbers, texts } from "../database/bulk-columns.ts";
+import { documents, numbers, texts } from "./bulk-columns.ts";
 
 /**
- * How a column is sent (`bulk-columns.ts`): as an array of its type (`numbers`, `texts`); JSON as `documents`, or as text that
+ * How a column is sent (`bulk-columns`): as an array of its type (`numbers`, `texts`); JSON as `documents`, or as text that
  * stays text (`document`); an array as the texts of arrays.
  */
 export type SentAs =
@@ -18,8 +18,8 @@ export type SentAs =
   | "document"
   | `${"text" | "bigint"}[]`;
 
-/** A column, and the function that encodes it for all rows. */
-export interface FlushColumn<R> {
+/** A column of a table that is written in bulk, and the function that encodes it for all rows. */
+export interface BulkColumn<R> {
   name: string;
   type: SentAs;
   send(rows: readonly R[]): string;
@@ -39,7 +39,7 @@ export type Getters<T extends PgTable, R> = {
 };
 
 /** Columns of a table, each with the source of its values. */
-export function columns<T extends PgTable, R>(table: T, getters: Getters<T, R>): FlushColumn<R>[] {
+export function columns<T extends PgTable, R>(table: T, getters: Getters<T, R>): BulkColumn<R>[] {
   const known = getTableColumns(table);
   return Object.entries<((row: R) => unknown) | undefined>(getters).flatMap(([field, get]) => {
     const found = known[field];
@@ -48,11 +48,11 @@ export function columns<T extends PgTable, R>(table: T, getters: Getters<T, R>):
 }
 
 /** A column that belongs to no table. */
-export function column<R>(name: string, type: SentAs, get: (row: R) => unknown): FlushColumn<R> {
+export function column<R>(name: string, type: SentAs, get: (row: R) => unknown): BulkColumn<R> {
   return { name, type, send: sender(type, get) };
 }
 
-function sender<R>(type: SentAs, get: (row: R) => unknown): FlushColumn<R>["send"] {
+function sender<R>(type: SentAs, get: (row: R) => unknown): BulkColumn<R>["send"] {
   switch (type) {
     case "json":
     case "jsonb":
