@@ -65,6 +65,28 @@ Examples
   load: async () => (await import("./status.ts")).showStatus,
 };
 
+const SHOW: CliCommand = {
+  name: "show",
+  summary: "Show an execution as it was after one of its events",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "at", value: "EVENT", summary: "After this event of its log; default the newest" },
+    ...SERVER_OPTIONS,
+    NO_COLOR,
+  ],
+  details: `Its steps, its open commands, what waited for a retry, and its variables, as they were then. 'flow events' has the ids. With
+--json the server's answer. However long the log is, only a short part of it is read.
+
+Exit codes
+  0 shown   1 the server cannot be reached   2 no such execution, or no such event of it
+
+Examples
+  flow show 7211 --at 7305
+  flow show --last --at 7305 --json | jq .variables`,
+  load: async () => (await import("./show.ts")).showPast,
+};
+
 const EVENTS: CliCommand = {
   name: "events",
   summary: "Print the event log of an execution",
@@ -223,6 +245,7 @@ Examples
 export const EXECUTION_COMMANDS: readonly CliEntry[] = [
   EXECUTIONS,
   STATUS,
+  SHOW,
   EVENTS,
   LOGS,
   PAUSE,

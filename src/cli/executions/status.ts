@@ -52,7 +52,7 @@ export async function showStatus(input: CliInput): Promise<number> {
 }
 
 /** The document, for the lines of its steps; optional for a status. */
-async function documentOf(
+export async function documentOf(
   target: ServerTarget,
   { path, version }: ExecutionAnswer,
   io: CliIo,
@@ -89,13 +89,24 @@ function statusLines(
   style: Style,
   io: CliIo,
 ): string[] {
+  const now = Date.parse(execution.started_at) + durationOf(execution, Date.now());
+  return [...headLines(execution, style), ...bodyLines(execution, { document, workers, style, now, io })];
+}
+
+/** What the lines below the first ones are made of. */
+export interface BodyContext extends StatusContext {
+  document: LocalPlaybook | undefined;
+  io: CliIo;
+}
+
+/** The steps of an execution, and why it failed, or what it does now. */
+export function bodyLines(execution: ExecutionAnswer, { document, workers, style, now, io }: BodyContext): string[] {
   const row = rowOfExecution(execution);
-  const now = row.state.startedAt + durationOf(execution, Date.now());
+  const lines: string[] = [];
   const view = {
     ...{ now, columns: io.stdout.columns ?? COLUMNS_DEFAULT, lines: LINES_MAX, style },
     cancelling: false,
   };
-  const lines = headLines(execution, style);
   const tree = treeLines(row, view);
   if (tree.length > 0) lines.push("", ...tree);
   const unreached = execution.steps.filter(isUnreached).length;

@@ -38,6 +38,7 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal, a
       const answer = { ...itemOf(row, c), result: row.result ?? null, ...more, ...told };
       return maskedJson(answer);
     },
+    state: async ({ query: { at }, maskedJson }, c) => maskedJson(await executions.state(executionId(c), numberOf(at))),
     events: async ({ query, maskedJson }, c) => {
       const { events, next } = await executions.events(executionId(c), eventsRequestOf(query));
       // Records are what the log has: their shape was checked when they were written.

@@ -279,6 +279,44 @@ export const ExecutionAnswer = v.object({
 });
 export type ExecutionAnswer = v.InferOutput<typeof ExecutionAnswer>;
 
+/** Query of `GET /api/executions/{execution_id}/state`. */
+export const StateQuery = v.object({
+  at: v.exactOptional(v.pipe(EventIdText, v.description("An event of its log; the newest by default."))),
+});
+
+/** Something that an execution waits for. */
+const WaitingForAnswer = v.object({
+  step: v.string(),
+  iteration: v.exactOptional(v.pipe(count, v.description("Of a loop."))),
+  kind: v.pipe(v.literal("retry"), v.description("`retry`: the back-off of a task that failed.")),
+  name: v.pipe(v.string(), v.description("The task.")),
+  due: v.pipe(Timestamp, v.description("When it goes on, by the worker's clock.")),
+});
+export type WaitingForAnswer = v.InferOutput<typeof WaitingForAnswer>;
+
+/** Answer of `GET /api/executions/{execution_id}/state`: what the execution's answer would have been after that event. */
+export const ExecutionStateAnswer = v.object({
+  execution_id: IdText,
+  event_id: v.pipe(v.number(), v.description("The event after which it was so.")),
+  at: v.pipe(Timestamp, v.description("When that event happened.")),
+  status: v.picklist(EXECUTION_STATES),
+  progress: ExecutionItem.entries.progress,
+  ended_at: v.nullable(Timestamp),
+  error: ErrorAnswer,
+  workload: ExecutionAnswer.entries.workload,
+  variables: v.pipe(JsonObjectValue, v.description("Variables that were set until then.")),
+  steps: ExecutionAnswer.entries.steps,
+  arcs: v.pipe(v.array(ArcAnswer), v.description("The arcs that were taken until then, each once.")),
+  commands: v.pipe(v.array(OpenCommandAnswer), v.description(`Its open commands, ${OPEN_COMMANDS_MAX} at most.`)),
+  next_retry: v.nullable(NextRetryAnswer),
+  waiting_for: v.pipe(
+    v.array(WaitingForAnswer),
+    v.description(`What it waited for, the soonest first, ${OPEN_COMMANDS_MAX} at most.`),
+  ),
+  paused: ExecutionAnswer.entries.paused,
+});
+export type ExecutionStateAnswer = v.InferOutput<typeof ExecutionStateAnswer>;
+
 /** Query of `GET /api/executions/{execution_id}/result`. */
 export const ResultQuery = v.object({
   wait_ms: v.exactOptional(

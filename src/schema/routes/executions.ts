@@ -8,11 +8,13 @@ import {
   ExecuteBody,
   ExecutionAnswer,
   ExecutionQuery,
+  ExecutionStateAnswer,
   ExecutionsAnswer,
   PauseAnswer,
   PauseBody,
   ResultAnswer,
   ResultQuery,
+  StateQuery,
 } from "../api/executions.ts";
 import { RenderedAnswer, RenderedQuery } from "../api/rendered.ts";
 import { ExecutionsQuery } from "../rules/execution-filter-schema.ts";
@@ -55,6 +57,16 @@ export const EXECUTION_ROUTES = {
     user: { action: "view", of: "execution" },
     query: ExecutionQuery,
     answer: ExecutionAnswer,
+    refusals: [404, 422],
+  }),
+  state: contract({
+    method: "get",
+    path: "/api/executions/:execution_id/state",
+    summary: "An execution as it was after one of its events: steps, variables, open commands and what it waited for",
+    access: "operator",
+    user: { action: "view", of: "execution" },
+    query: StateQuery,
+    answer: ExecutionStateAnswer,
     refusals: [404, 422],
   }),
   events: contract({

@@ -11,14 +11,17 @@ import type { OpenChild } from "../../repositories/executions/execution-list.ts"
 import {
   type ArcAnswer,
   type ExecutionAnswer,
+  type ExecutionStateAnswer,
   type NextRetryAnswer,
   OPEN_COMMANDS_MAX,
   type OpenCommandAnswer,
   type StepAnswer,
+  type WaitingForAnswer,
 } from "../../schema/api/executions.ts";
 import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import type { ExecutionView } from "./execution-reader.ts";
+import { progressOf } from "../orchestration/rounds/change-set.ts";
+import type { ExecutionView, PastView } from "./execution-reader.ts";
 
 /** What the API derives from an execution's events, beside its row. */
 export interface DerivedDetail {
@@ -179,6 +182,44 @@ function nextRetryOf(state: ExecutionState, now: number): NextRetryAnswer | null
     }
   }
   return next ?? null;
+}
+
+/** The tasks that waited for their next run at a moment, the soonest first, {@link OPEN_COMMANDS_MAX} at most. */
+function waitingForOf(state: ExecutionState, now: number): WaitingForAnswer[] {
+  if (isTerminal(state.status)) return [];
+  return Object.values(state.commands)
+    .flatMap(({ step, iterations, retries = {} }) =>
+      Object.entries(retries).map(([iteration, { task, at }]): WaitingForAnswer => {
+        const which = iterations === null ? {} : { iteration: Number(iteration) };
+        return { step, ...which, kind: "retry", name: task, due: at };
+      }),
+    )
+    .filter(({ due }) => Date.parse(due) > now)
+    .sort((left, right) => Date.parse(left.due) - Date.parse(right.due))
+    .slice(0, OPEN_COMMANDS_MAX);
+}
+
+/** What the API says of an execution as it was after an event: what {@link detailOf} would have said then, and its variables. */
+export function pastStateOf(view: PastView): Omit<ExecutionStateAnswer, "execution_id"> {
+  const { state, at, lastEventId } = view;
+  const now = Date.parse(at);
+  const { steps, stepsTotal, workload, arcs, commands, next_retry, paused } = detailOf(view, [], now, undefined);
+  return {
+    event_id: lastEventId,
+    at,
+    status: state.status,
+    progress: progressOf(state, stepsTotal),
+    ended_at: timeOf(state.endedAt),
+    error: state.error,
+    workload,
+    variables: state.vars,
+    steps,
+    arcs,
+    commands,
+    next_retry,
+    waiting_for: waitingForOf(state, now),
+    ...defined({ paused }),
+  };
 }
 
 function retryAnswer({ step, iterations }: OpenCommand, iteration: number, retry: Retry): NextRetryAnswer {

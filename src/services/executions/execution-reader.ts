@@ -2,7 +2,7 @@ import type { ExecutionState } from "../../engine/state/state.ts";
 import { coalesce } from "../../platform/concurrency/coalesce.ts";
 import type { ExecutionStore } from "../../ports/execution-store.ts";
 import type { Command } from "../../schema/words/command.ts";
-import { type FoldedExecution, foldStored, foldUpTo } from "../orchestration/memory/load-execution.ts";
+import { type FoldedExecution, foldStored, foldUpTo, stateAt } from "../orchestration/memory/load-execution.ts";
 import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
 import { commandFromLog, type Issue } from "./recall-command.ts";
 
@@ -14,6 +14,12 @@ export interface ExecutionView {
   lastEventId: number;
 }
 
+/** An execution as it was after one of its events. Nothing changes it later. */
+export interface PastView extends ExecutionView {
+  /** When the event happened, RFC 3339. */
+  at: string;
+}
+
 /** Reads executions from the database. It shares no memory with the orchestrator and never waits for it. */
 export interface ExecutionReader {
   /**
@@ -21,6 +27,11 @@ export interface ExecutionReader {
    * database's error.
    */
   read(executionId: string, lastEventId: number): Promise<ExecutionView | undefined>;
+  /**
+   * The execution as it was after one of its events; undefined if it has no such event. One is folded at a time: others wait for their
+   * turn.
+   */
+  past(executionId: string, eventId: number): Promise<PastView | undefined>;
   /** The compiled playbook of a catalog entry. */
   program(catalogId: string): Promise<CommandProgram>;
   /** A command that has no row any more; see {@link commandFromLog}. One is made at a time: others wait for their turn. */
@@ -59,11 +70,22 @@ export function createExecutionReader(deps: {
     sweep();
     return { state: folded.state, source: await programs(folded.catalogId), lastEventId: folded.lastEventId };
   });
-  let turn: Promise<unknown> = Promise.resolve();
-  const command = (issue: Issue) => {
-    const made = turn.then(() => commandFromLog({ store, programs }, issue));
-    turn = made.catch(() => undefined);
-    return made;
+  const inTurn = () => {
+    let turn: Promise<unknown> = Promise.resolve();
+    return <T>(work: () => Promise<T>) => {
+      const done = turn.then(work);
+      turn = done.catch(() => undefined);
+      return done;
+    };
   };
-  return { read, program: programs, command, sweep };
+  const [commandTurn, pastTurn] = [inTurn(), inTurn()];
+  const command = (issue: Issue) => commandTurn(() => commandFromLog({ store, programs }, issue));
+  const past = (executionId: string, eventId: number) =>
+    pastTurn(async (): Promise<PastView | undefined> => {
+      const found = await stateAt(store, executionId, eventId);
+      if (found === undefined) return undefined;
+      const { state, at, lastEventId, catalogId } = found;
+      return { state, at, lastEventId, source: await programs(catalogId) };
+    });
+  return { read, past, program: programs, command, sweep };
 }

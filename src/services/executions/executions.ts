@@ -13,6 +13,7 @@ import {
   type ShownRow,
 } from "../../repositories/executions/execution-list.ts";
 import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
+import type { ExecutionStateAnswer } from "../../schema/api/executions.ts";
 import type { RenderedAnswer } from "../../schema/api/rendered.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { ExecutionFilter } from "../../schema/rules/execution-filter.ts";
@@ -29,7 +30,7 @@ import type { Results } from "../results/results.ts";
 import { awaitResult, type ExecutionResult, type ResultRequest } from "./await-result.ts";
 import { type Cancelled, type CancelRequest, cancelExecutions } from "./cancel-execution.ts";
 import { type FollowRequest, followEvents } from "./event-stream.ts";
-import { type DerivedDetail, detailOf, mayHaveChildren } from "./execution-detail.ts";
+import { type DerivedDetail, detailOf, mayHaveChildren, pastStateOf } from "./execution-detail.ts";
 import type { ExecutionReader } from "./execution-reader.ts";
 import { type OverrideRequest, overrideSteps } from "./override-step.ts";
 import { createPausing, type Pausing } from "./pause-execution.ts";
@@ -52,6 +53,11 @@ export interface Executions extends Pausing {
   list(filter: ExecutionFilter & Visible, page: PageQuery): Promise<Listed<ShownRow>>;
   /** With `stepsAfter`, an event's id, only the steps to which something happened after it; all steps if too much happened. */
   detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
+  /**
+   * The execution as it was after one of its events, the newest by default. Throws `FlowError` NOT_FOUND for an event of another
+   * execution.
+   */
+  state(executionId: string, eventId?: number): Promise<ExecutionStateAnswer>;
   events(executionId: string, request: EventListQuery): Promise<EventPage>;
   marks(executionId: string, request: EventMarksQuery): Promise<EventMarks>;
   /** See {@link renderedValues}. */
@@ -131,6 +137,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const children = mayHaveChildren(view.state, program) ? await listOpenChildren(database, executionId) : [];
       return { row, ...detailOf(view, children, deps.now(), changed) };
     },
+    state: (executionId, eventId) => stateAfter(reader, executionId, eventId, rowOf),
     async events(executionId, request) {
       // Events of an execution that retention has deleted stay in the log until their month is dropped.
       const [page] = await Promise.all([listEvents(database, executionId, request), rowOf(executionId)]);
@@ -166,4 +173,24 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       throw new FlowError("CONFLICT", message);
     },
   };
+}
+
+async function stateAfter(
+  reader: ExecutionReader,
+  executionId: string,
+  eventId: number | undefined,
+  rowOf: (executionId: string) => Promise<{ lastEventId: number }>,
+): Promise<ExecutionStateAnswer> {
+  const { lastEventId } = await rowOf(executionId);
+  const past = await reader.past(executionId, eventId ?? lastEventId);
+  if (past === undefined) throw unknownEvent(executionId, eventId ?? lastEventId);
+  return { execution_id: executionId, ...pastStateOf(past) };
+}
+
+function unknownEvent(executionId: string, eventId: number): FlowError {
+  const message = `Event ${eventId} is not in the log of execution ${executionId}`;
+  return new FlowError(
+    "NOT_FOUND",
+    `${message}. Its log has those that it has: GET /api/executions/${executionId}/events`,
+  );
 }

@@ -17,7 +17,7 @@ export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
     `action actor after allow_pattern any_issuer attempt before can_execute can_modify can_view cascade counted cursor data deny_pattern
     description display_name email error event_type every failed heads hidden if_changed include_data is_active is_live issuer iteration limit
     meta name order parent_iter parent_step permission_id permissions playbook_path playbooks q reason resource resource_kind
-    resource_type result return_step role roles schema sealed session_id since stale_seconds status step steps_after strict tag
+    resource_type at result return_step role roles schema sealed session_id since stale_seconds status step steps_after strict tag
     tags target token_sha256 type until user user_id values version wait_ms worker workload labels paths`,
   ),
 };

@@ -21,6 +21,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "GET /api/executions/:execution_id": "worker",
   "GET /api/executions/:execution_id/events": "worker",
   "GET /api/executions/:execution_id/events/marks": "worker",
+  "GET /api/executions/:execution_id/state": "operator",
   "GET /api/executions/:execution_id/rendered": "operator",
   "GET /api/executions/:execution_id/stream": "worker",
   "GET /api/executions/:execution_id/result": "worker",

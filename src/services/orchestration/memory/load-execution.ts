@@ -35,6 +35,12 @@ export interface FoldedExecution {
   eventsSinceSnapshot: number;
 }
 
+/** An execution as it was after an event. */
+export interface PastExecution extends FoldedExecution {
+  /** When the event happened, RFC 3339. */
+  at: string;
+}
+
 /** An execution in memory, with everything needed to advance it. */
 export interface LiveExecution extends FoldedExecution {
   source: CommandProgram;
@@ -155,13 +161,13 @@ export async function stateAt(
   store: Pick<ExecutionStore, "find" | "eventsAfter" | "snapshotUpTo">,
   executionId: string,
   eventId: number,
-): Promise<FoldedExecution | undefined> {
+): Promise<PastExecution | undefined> {
   const stored = await store.find(executionId);
   const [event] = stored === undefined ? [] : await store.eventsAfter(executionId, eventId - 1, 1);
   if (stored === undefined || event?.event_id !== eventId) return undefined;
   const folded = foldedFrom(stored, await startingPointUpTo(store, stored, eventId));
   await foldUpTo(store, executionId, folded, eventId);
-  return folded;
+  return { ...folded, at: event.created_at };
 }
 
 /** Where to begin to fold an execution up to one of its events: the last snapshot before it that this version can read, else its beginning. */
