@@ -48,6 +48,7 @@ const RUN: CliCommand = {
     { name: "detach", summary: "Print the execution's id and do not wait for it" },
     SET,
     WORKLOAD,
+    { name: "label", value: "NAME=VALUE", many: true, summary: "Word to find a run on a server by; may be repeated" },
     { name: "target", value: "STEP", summary: "Run no further than this step" },
     CREDENTIALS,
     { name: "record", value: "FILE", summary: "Write every event to a file, one JSON object per line" },
@@ -79,7 +80,7 @@ Exit codes
 Examples
   flow run hello.yaml
   flow run etl/load --runtime server --version 3
-  flow run load.yaml --server http://127.0.0.1:8082 --detach
+  flow run load.yaml --server http://127.0.0.1:8082 --detach --label team=data
   flow run load.yaml --set day=2026-01-31 --set db.port=5433
   flow run load.yaml --workload @inputs.json --json | jq .result
   flow run load.yaml --target fetch --record events.jsonl`,

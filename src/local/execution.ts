@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { type Advance, beginAdvance, continueAdvance } from "../engine/decide/advance.ts";
 import { type StartRequest, startExecution } from "../engine/decide/start.ts";
+import { startLabels } from "../engine/decide/start-labels.ts";
 import { outOfTime, timeLimit } from "../engine/decide/time-limit.ts";
 import type { EngineEnv } from "../engine/env.ts";
 import { openDecisions, type SealedDecisions, sealedDecisions } from "../engine/sealing/decision-sealing.ts";
@@ -11,6 +12,7 @@ import { loadedReferences } from "../language/template/loaded-references.ts";
 import type { Command } from "../schema/words/command.ts";
 import { FlowError } from "../schema/words/errors.ts";
 import type { FlowEvent } from "../schema/words/event.ts";
+import type { JsonObject } from "../schema/words/json.ts";
 import { runCommand } from "../worker/command/run-command.ts";
 import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
@@ -54,7 +56,7 @@ export async function runExecution(
   const env = (): EngineEnv => ({ ...fixed, now: deps.clock.now(), account: openAccount() });
   const start = { ...request, input: await decisions.input(request.input) };
   const first = await references.evaluate(() => startExecution(start, program, env()));
-  const limitMs = await references.evaluate(() => timeLimit(program, first.workload, env()));
+  const limitMs = await references.evaluate(() => limitOf(program, first.workload, env));
 
   const stop = new AbortController();
   // Every tool that runs listens to it, and how many there are is the capacity's affair.
@@ -108,6 +110,12 @@ export async function runExecution(
     await queue.idle();
   }
   return state;
+}
+
+/** The run's time limit. Nothing lists the runs of a process: labels are only refused as a server would refuse them. */
+function limitOf(program: CommandProgram["program"], workload: JsonObject, env: () => EngineEnv): number | undefined {
+  startLabels(program, workload, {}, env());
+  return timeLimit(program, workload, env());
 }
 
 async function savePayloads(deps: LocalDeps, decisions: SealedDecisions, writes: Advance["writes"]): Promise<void> {

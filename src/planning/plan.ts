@@ -40,6 +40,8 @@ export async function planRun(playbook: LocalPlaybook, request: JsonObject, mach
     ...defined({ final_step: executor.finalStep }),
     ...(executor.timeoutMs !== undefined &&
       knowledge !== undefined && { timeout_ms: renderKnown(executor.timeoutMs, knowledge) }),
+    ...(executor.labels !== undefined &&
+      knowledge !== undefined && { labels: renderKnown(executor.labels, knowledge) }),
     workload: inputs.shown,
     steps,
     ...(await requirements(playbook, steps, machine)),

@@ -12,6 +12,8 @@ export interface Plan extends Requirements {
   final_step?: string;
   /** Longest duration of the run in milliseconds. */
   timeout_ms?: Rendered;
+  /** Words to find its executions by. */
+  labels?: Rendered;
   workload: Rendered;
   /** In an order in which they can run; those that are not reached last. */
   steps: PlannedStep[];

@@ -563,6 +563,20 @@ const MEANING_CASES: RuleCase[] = [
     found: ["4:47 duplicate-name", "5:55 duplicate-name"],
   },
   {
+    code: "wrong-value",
+    name: "labels of executions have names and values that labels can have, templates excepted",
+    text: `${HEAD}executor: { spec: { labels: { -a: x, b: "", c: "{{ 7 }}\\n", d: "1\\n2", e/f.g: 3 } } }\n${ONE}`,
+    found: ["4:31 wrong-value", "4:64 wrong-value"],
+    hint: "letters, digits and . _ - /, first a letter or a digit, 63 characters at most",
+  },
+  {
+    code: "wrong-value",
+    name: "an execution has 32 labels at most",
+    text: `${HEAD}executor: { spec: { labels: { ${Array.from({ length: 33 }, (_, n) => `l${n}: x`).join(", ")} } } }\n${ONE}`,
+    found: ["4:29 wrong-value"],
+    hint: "leave out what nobody looks for",
+  },
+  {
     code: "unknown-step",
     name: "arcs, entry and final step lead to steps that exist, templates excepted",
     text: `${HEAD}executor: { spec: { entry_step: stat, final_step: finish } }\nworkflow:\n  - step: start\n${NOOP}    next: { arcs: [{ step: starts }, { step: "{{ target }}" }] }\n`,

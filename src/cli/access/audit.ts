@@ -3,7 +3,7 @@ import { type AuditItem, type AuditProblem, ChainHeads, type ChainPlace } from "
 import { AUDIT_ROUTES } from "../../schema/routes/auth.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
-import { limitOf, sinceTime } from "../command-line/list-options.ts";
+import { limitOf, momentOf } from "../command-line/list-options.ts";
 import { openServer } from "../server/open-server.ts";
 import { printJson } from "../terminal/print-answer.ts";
 import { fitToTerminal, writeTable } from "../terminal/table.ts";
@@ -27,7 +27,7 @@ async function list(input: CliInput): Promise<number> {
     resource: textOption(options, "resource"),
     execution_id: textOption(options, "execution"),
     result: textOption(options, "result") as AuditItem["result"] | undefined,
-    since: since === undefined ? undefined : sinceTime(since, Date.now()),
+    since: since === undefined ? undefined : momentOf(since, Date.now()),
   };
   const { items: entries, isMore } = await first(AUDIT_ROUTES.list, { query }, (page) => page.entries, limit);
   if (options["json"] === true) return printJson(input, { entries });

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { readBytes } from "../../local/catalog.ts";
 import type { Config } from "../../platform/config/config.ts";
+import { labelsProblem } from "../../schema/rules/execution-labels.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { type CliValues, listOption, textOption } from "../command-line/command.ts";
@@ -15,6 +16,21 @@ export async function readInputs(options: CliValues, folder: string): Promise<Js
   const inputs = workload === undefined ? {} : await readWorkload(workload, folder);
   for (const assignment of listOption(options, "set")) applySet(inputs, assignment);
   return inputs;
+}
+
+/** Labels from `--label`, later ones over earlier ones; undefined without any. Throws `FlowError` USAGE for what is none. */
+export function labelsOf(options: CliValues): Record<string, string> | undefined {
+  const given = listOption(options, "label");
+  if (given.length === 0) return undefined;
+  const labels: Record<string, string> = {};
+  for (const text of given) {
+    const at = text.indexOf("=");
+    if (at < 1) throw new FlowError("USAGE", `--label takes NAME=VALUE, got '${text}'`);
+    setOwn(labels, text.slice(0, at), text.slice(at + 1));
+  }
+  const problem = labelsProblem(labels);
+  if (problem !== undefined) throw new FlowError("USAGE", `The run ${problem}`);
+  return labels;
 }
 
 /** The files that a command line names for reading, the playbook's first: what is written must not be one of them. */

@@ -25,6 +25,7 @@ export function planText(plan: Plan, style: Style): string {
     lines.push("", style.strong("inputs"), ...indent(fieldLines(plan.workload, style)));
   }
   if (plan.timeout_ms !== undefined) lines.push("", `time-out  ${durationText(plan.timeout_ms)}`);
+  if (plan.labels !== undefined) lines.push("", style.strong("labels"), ...indent(fieldLines(plan.labels, style)));
   for (const [index, step] of reached.entries()) lines.push("", ...stepLines(step, index + 1, plan, style));
   if (others.length > 0)
     lines.push("", style.strong("not reached"), ...indent(others.map((step) => skippedLine(step, style))));

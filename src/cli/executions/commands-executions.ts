@@ -1,3 +1,4 @@
+import { ORIGIN_KINDS } from "../../schema/rules/origin.ts";
 import type { CliArgument, CliCommand, CliCommandSet, CliEntry, CliOption } from "../command-line/command.ts";
 import { NO_COLOR, SERVER_OPTIONS, WHICH_SERVER } from "../command-line/common-options.ts";
 
@@ -14,7 +15,7 @@ const WIDE: CliOption = { name: "wide", summary: "All columns, nothing cut" };
 const EXECUTIONS: CliCommand = {
   name: "executions",
   summary: "List the executions of a server, newest first",
-  arguments: [],
+  arguments: [{ name: "search", summary: "What to find, see below", optional: true, many: true }],
   options: [
     {
       name: "status",
@@ -22,9 +23,17 @@ const EXECUTIONS: CliCommand = {
       choices: ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"],
       summary: "Only those in this state",
     },
-    { name: "path", value: "PATH", summary: "Only those of this catalog path" },
+    { name: "path", value: "PATH", summary: "Only those of this catalog path; with * or ** of all that fit" },
+    { name: "label", value: "NAME=VALUE", many: true, summary: "Only those with this label; may be repeated" },
+    { name: "input", value: "NAME=VALUE", many: true, summary: "Only those with this input; may be repeated" },
+    { name: "error", value: "CODE", summary: "Only those whose error has this code" },
+    { name: "step", value: "STEP", summary: "Only those that failed at this step, or have open work in it" },
+    { name: "version", value: "NUMBER", summary: "Only those of this version" },
+    { name: "started-by", value: "KIND", choices: ORIGIN_KINDS, summary: "Only those that this started" },
     { name: "parent", value: "ID", summary: "Only those that this execution called" },
+    { name: "roots", summary: "Only those that no execution called" },
     { name: "since", value: "TIME", summary: "Started since: 90s, 15m, 2h, 7d, or a time as 2026-01-31T12:00:00Z" },
+    { name: "until", value: "TIME", summary: "Started before then" },
     { name: "limit", value: "NUMBER", summary: "How many; default 20" },
     { name: "all", summary: "All of them" },
     WIDE,
@@ -33,8 +42,19 @@ const EXECUTIONS: CliCommand = {
   ],
   details: `On a terminal long paths are cut so that each execution takes one line; --wide shows all columns, uncut.
 
+Search
+  Terms side by side, which must all hold; the same text does in the search box of the page.
+  etl, 3739                     a part of the path; the start of an id
+  status:failed,cancelled       one of these states
+  path:etl/* or path:etl/**     * is anything within a part of the path, ** over parts
+  label.team:data  input.day:2026-01-31  error:HTTP_429  step:load  version:3  parent:7211
+  started:>1h  started:<7d      within the last hour; before a week ago; also days and times
+  by:mcp  is:root               started by ${ORIGIN_KINDS.join(", ")}; called by none
+  A value with a space stands in quotation marks.
+
 Examples
   flow executions
+  flow executions 'status:failed path:etl/* label.team:data error:HTTP_429 started:>1h'
   flow executions --status FAILED --since 2h
   flow executions --path etl/load --all --json | jq -r '.executions[].execution_id'`,
   load: async () => (await import("./executions.ts")).showExecutions,

@@ -1,7 +1,10 @@
 import type { ExecutionItem } from "../../schema/api/executions.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
-import { type CliInput, type CliValues, EXIT, textOption } from "../command-line/command.ts";
-import { limitOf, sinceTime } from "../command-line/list-options.ts";
+import { queryProblemText, readExecutionQuery } from "../../schema/rules/execution-query.ts";
+import { defined } from "../../schema/words/defined.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { type CliInput, type CliValues, EXIT, listOption, textOption } from "../command-line/command.ts";
+import { limitOf, momentOf } from "../command-line/list-options.ts";
 import { openServer } from "../server/open-server.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { fitToTerminal, writeTable } from "../terminal/table.ts";
@@ -15,9 +18,9 @@ const LIMIT_DEFAULT = 20;
 export async function showExecutions(input: CliInput): Promise<number> {
   const { options, io } = input;
   const now = Date.now();
+  const filters = filtersOf(input, now);
   const limit = options["all"] === true ? Number.POSITIVE_INFINITY : limitOf(options, LIMIT_DEFAULT);
   const { target, first } = await openServer(input);
-  const filters = filtersOf(options, now);
   const parent = textOption(options, "parent");
   const parent_execution_id = parent && (await resolveExecutionId(parent, target, io.signal));
   const query = { ...filters, parent_execution_id };
@@ -63,14 +66,31 @@ const NARROW: TableLayout = {
 };
 
 const WIDE: TableLayout = {
-  headings: ["ID", "PATH", "VERSION", "STATUS", "PROGRESS", "STARTED", "DURATION"],
+  headings: ["ID", "PATH", "VERSION", "STATUS", "PROGRESS", "STARTED", "DURATION", "STARTED BY", "LABELS"],
   shrink: [],
   rowOf(item, now) {
     const { execution_id, path, version, status, progress, started_at } = item;
     const share = isOpen(item) ? `${progress}%` : "-";
-    return [execution_id, path, String(version), status, share, started_at, formatDuration(durationOf(item, now))];
+    const took = formatDuration(durationOf(item, now));
+    return [execution_id, path, String(version), status, share, started_at, took, originText(item), labelsText(item)];
   },
 };
+
+/** What started an execution, for people. */
+export function originText({ started_by }: Pick<ExecutionItem, "started_by">): string {
+  if (started_by === undefined) return "";
+  const { kind, id, name } = started_by;
+  const who = name ?? (id === null ? "" : id);
+  if (kind === "user") return who;
+  return who === "" ? kind : `${kind} ${kind === "execution" || kind === "rerun" ? (id ?? who) : who}`;
+}
+
+/** Labels as `team=data tier=gold`. */
+export function labelsText({ labels = {} }: Pick<ExecutionItem, "labels">): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
+}
 
 /** Progress is shown only for open executions. */
 export function isOpen({ ended_at }: Pick<ExecutionItem, "ended_at">): boolean {
@@ -102,13 +122,39 @@ export function paintStatus(status: string, style: Style): string {
   }
 }
 
-function filtersOf(options: CliValues, now: number) {
-  const since = textOption(options, "since");
+function filtersOf({ arguments: words, options }: CliInput, now: number) {
+  const time = (name: string) => {
+    const text = textOption(options, name);
+    return text === undefined ? undefined : momentOf(text, now, `--${name}`);
+  };
+  const q = searchOf(words.join(" "), options, now);
   return {
+    ...defined({ q: q === "" ? undefined : q }),
     status: textOption(options, "status"),
     path: textOption(options, "path"),
-    since: since === undefined ? undefined : sinceTime(since, now),
+    error_code: textOption(options, "error"),
+    step: textOption(options, "step"),
+    version: textOption(options, "version"),
+    started_by: textOption(options, "started-by"),
+    roots_only: options["roots"] === true ? "true" : undefined,
+    since: time("since"),
+    until: time("until"),
   };
+}
+
+/** The search with what repeatable options say. Throws `FlowError` USAGE, with the place, for what cannot be read. */
+function searchOf(search: string, options: CliValues, now: number): string {
+  const terms = ["label", "input"].flatMap((map) =>
+    listOption(options, map).map((text) => {
+      const [, name, value] = /^([^=\s":]+)=(.+)$/s.exec(text) ?? [];
+      if (name === undefined) throw new FlowError("USAGE", `--${map} takes NAME=VALUE, got '${text}'`);
+      return `${map}.${name}:"${(value ?? "").replace(/["\\]/g, "\\$&")}"`;
+    }),
+  );
+  const all = [search, ...terms].join(" ").trim();
+  const { problem } = readExecutionQuery(all, now);
+  if (problem === undefined) return all;
+  throw new FlowError("USAGE", `The search cannot be read: ${queryProblemText(all, problem)}`);
 }
 
 /** `flow cancel`: cancels an execution and its sub-playbooks. An execution that has already ended is no error. */

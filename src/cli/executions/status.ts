@@ -19,7 +19,7 @@ import { readDocument } from "../watch/server-playbook.ts";
 import { waitReason } from "../watch/wait-reason.ts";
 import { watchOnServer } from "../watch/watch.ts";
 import { createWatch } from "../watch/watched-run.ts";
-import { durationOf, paintStatus } from "./executions.ts";
+import { durationOf, labelsText, originText, paintStatus } from "./executions.ts";
 
 /** Steps that are printed. */
 const LINES_MAX = 1_000;
@@ -124,14 +124,22 @@ function headLines(execution: ExecutionAnswer, style: Style): string[] {
   const isOver = execution.ended_at !== null;
   const time = ` ${isOver ? "after" : "for"} ${formatDuration(durationOf(execution, Date.now()))}`;
   const share = isOver ? "" : `, ${progress}%`;
-  const caller = parent_execution_id === null ? "" : `, called by ${parent_execution_id}`;
+  const caller = parent_execution_id === null ? starterOf(execution) : `, called by ${parent_execution_id}`;
+  const labels = labelsText(execution);
   const lines = [
     `${style.strong(cleanText(path))} version ${version}  ${paintStatus(status, style)}${time}${share}`,
     style.dim(`execution ${execution_id}, started ${started_at}${caller}`),
   ];
+  if (labels !== "") lines.push(style.dim(`labels ${cleanText(labels)}`));
   if (execution.paused !== undefined) lines.push(...pauseLines(execution, execution.paused, style));
   if (status === "CANCELLED" && execution.error !== null) lines.push(cleanText(execution.error.message));
   return lines;
+}
+
+/** Who or what started it; nothing where that is an operator, who may do everything. */
+function starterOf({ started_by }: ExecutionAnswer): string {
+  if (started_by === undefined || (started_by.kind === "user" && started_by.id === null)) return "";
+  return cleanText(` by ${originText({ started_by })}`);
 }
 
 /** Since when it is paused, by whom and why, and how it goes on. */

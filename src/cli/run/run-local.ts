@@ -14,7 +14,7 @@ import type { FlowEvent } from "../../schema/words/event.ts";
 import { type JsonObject, setOwn } from "../../schema/words/json.ts";
 import { createToolRegistry, type ToolRegistry } from "../../tools/registry.ts";
 import { type CliInput, type CliIo, textOption } from "../command-line/command.ts";
-import { credentialsFile, filesRead, readInputs } from "../documents/inputs.ts";
+import { credentialsFile, filesRead, labelsOf, readInputs } from "../documents/inputs.ts";
 import { checkTarget, loadNamed } from "../documents/named-playbook.ts";
 import { openProgress } from "../progress/open-progress.ts";
 import { cleanText } from "../terminal/text.ts";
@@ -29,6 +29,9 @@ import { createWatch, runWatched, type Watch } from "../watch/watched-run.ts";
 export async function runLocally(input: CliInput, config: Config): Promise<number> {
   const { options, io } = input;
   const inputs = await readInputs(options, io.folder);
+  if (labelsOf(options) !== undefined) {
+    io.stderr.write("note: --label has no use here: it is for finding the runs of a server\n");
+  }
   const watch = createWatch();
   const { runtime, tools, secretSource } = buildRuntime(
     config,

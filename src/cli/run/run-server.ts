@@ -1,5 +1,6 @@
+import { defined } from "../../schema/words/defined.ts";
 import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
-import { filesRead, readInputs } from "../documents/inputs.ts";
+import { filesRead, labelsOf, readInputs } from "../documents/inputs.ts";
 import { checkTarget } from "../documents/named-playbook.ts";
 import { hasTree } from "../progress/open-progress.ts";
 import { executeOnServer } from "../server/executions-api.ts";
@@ -32,7 +33,8 @@ export async function runOnServer(input: CliInput, target: ServerTarget): Promis
   if (record !== undefined) watch.recorder = createRecorder(record, io.folder, filesRead(file, options, io.folder));
   // After an interrupt during the start, the answer is awaited, so that the execution can be cancelled.
   const { signal: patient } = new AbortController();
-  const body = { catalog_id: catalogId, resource_kind: kind, workload: inputs, target: step };
+  const labels = labelsOf(options);
+  const body = { catalog_id: catalogId, resource_kind: kind, workload: inputs, target: step, ...defined({ labels }) };
   const started = await executeOnServer(target, { body }, patient);
   const startedAt = Date.now();
   const id = started.execution_id;

@@ -34,6 +34,8 @@ export interface Program {
   /** Defaults of the workload in document order. */
   workload: readonly [key: string, value: Template][];
   timeoutMs: Template | undefined;
+  /** `executor.spec.labels`. */
+  labels: readonly [name: string, value: Template][];
 }
 
 /** A compiled entry of the keychain: its keys may hold templates, which may read earlier entries. */
@@ -148,7 +150,8 @@ export function* compileInPieces(playbook: Playbook): Pieces<Program> {
   yield;
   const graph = yield* buildGraph(playbook, Math.max(entry, 0));
   const timeoutMs = yield* optional(playbook.executor.timeoutMs);
-  return { playbook, steps, graph, workbook, keychain, workload, timeoutMs };
+  const labels = yield* entries(playbook.executor.labels ?? {});
+  return { playbook, steps, graph, workbook, keychain, workload, timeoutMs, labels };
 }
 
 /** What sections of the document need that steps refer to. */

@@ -82,6 +82,7 @@ function* sharedNeeds(program: Program): Iterable<Needs> {
   for (const { template } of program.keychain) yield template.needs;
   for (const task of program.workbook.values()) yield* taskNeeds(task);
   if (program.timeoutMs !== undefined) yield program.timeoutMs.needs;
+  for (const [, template] of program.labels) yield template.needs;
 }
 
 function* stepNeeds(step: ProgramStep): Iterable<Needs> {

@@ -6,14 +6,21 @@ import {
   PlaybookDocument,
   WorkbookEntry,
 } from "../../schema/documents/document.ts";
-import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
+import {
+  isLabelName,
+  isLabelValue,
+  LABEL_NAME_RULE,
+  LABEL_VALUE_RULE,
+  LABELS_MAX,
+} from "../../schema/rules/execution-labels.ts";
+import { isJsonObject, type JsonObject, setOwn } from "../../schema/words/json.ts";
 import type { Executor, Playbook, Step, Task } from "../../schema/words/playbook.ts";
 import { readInputs } from "./assignments.ts";
 import { readPath } from "./catalog-path.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
 import { checkUnique, readKeychain } from "./keychain.ts";
 import { field, isMap, type Place, textOf } from "./source/place.ts";
-import { checkKeys, noteText, type Reading } from "./source/reading.ts";
+import { checkKeys, noteTemplate, noteText, type Reading } from "./source/reading.ts";
 import { readStep } from "./step.ts";
 import { readTool } from "./tool.ts";
 
@@ -112,12 +119,35 @@ function readExecutor(reading: Reading, place: Place | undefined): Executor {
   if (final !== undefined && finalStep !== undefined) reading.targets.push({ place: final, name: finalStep });
   const profile = textOf(field(place, "profile"));
   const timeoutMs = readDuration(reading, field(spec, "timeout"), SECOND_MS);
+  const labels = readLabels(reading, field(spec, "labels"));
   return {
     ...(profile === undefined ? {} : { profile }),
     ...(finalStep === undefined ? {} : { finalStep }),
     noNextIsError: field(spec, "no_next_is_error")?.value === true,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(labels === undefined ? {} : { labels }),
   };
+}
+
+/** Labels of its executions: their names are known here, and values that are no templates. */
+function readLabels(reading: Reading, place: Place | undefined): JsonObject | undefined {
+  if (!isMap(place) || place.fields.size === 0) return undefined;
+  if (place.fields.size > LABELS_MAX) {
+    const message = `an execution has ${LABELS_MAX} labels at most, not ${place.fields.size}`;
+    reading.report("wrong-value", place, message, "leave out what nobody looks for");
+  }
+  const labels: JsonObject = {};
+  for (const [name, value] of place.fields) {
+    const text = String(value.value);
+    if (!isLabelName(name)) {
+      reading.report("wrong-value", value, `\`${name}\` is no name of a label`, LABEL_NAME_RULE, value.start);
+    } else if (text !== "" && !/\{[{%]/.test(text) && !isLabelValue(text)) {
+      reading.report("wrong-value", value, `the value of the label \`${name}\` cannot be one`, LABEL_VALUE_RULE);
+    }
+    noteTemplate(reading, value);
+    setOwn(labels, name, value.value);
+  }
+  return labels;
 }
 
 /** Named tools, each one task whose label is the tool's name. */

@@ -208,6 +208,10 @@ export const ExecutorSpec = map({
   final_step: key(text, "Runs once when nothing else is left."),
   no_next_is_error: key(flag, "Fails the run where no arc matches."),
   timeout: key(numberOrTemplate, SECONDS),
+  labels: key(
+    mapOf(v.union([text, v.number(), v.boolean()])),
+    "Words to find its executions by, shown to everyone who may see them; templates over the workload. 32 at most.",
+  ),
 });
 
 /** `executor`. */

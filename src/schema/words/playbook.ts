@@ -87,6 +87,8 @@ export interface Executor {
   noNextIsError: boolean;
   /** Longest duration of the run in milliseconds; a template until the run starts. */
   timeoutMs?: Json;
+  /** Words to find its executions by, by their names; templates until the run starts. */
+  labels?: JsonObject;
 }
 
 /** One entry of the `keychain` section, keys as written. */

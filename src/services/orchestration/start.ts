@@ -1,11 +1,11 @@
 import { checkReturnStep } from "../../engine/decide/return-step.ts";
 import { startExecution } from "../../engine/decide/start.ts";
+import { startLabels } from "../../engine/decide/start-labels.ts";
 import { timeLimit } from "../../engine/decide/time-limit.ts";
 import { emptyState } from "../../engine/state/state.ts";
 import { openAccount } from "../../language/expression/parsing/budget.ts";
 import { loadedReferences } from "../../language/template/loaded-references.ts";
 import type { ExecutionStart } from "../../ports/execution-store.ts";
-import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import { runJob, startJob, withTimeLimits } from "./jobs.ts";
@@ -79,6 +79,9 @@ async function begin(
   const limitMs = await references.evaluate(() =>
     timeLimit(source.program, first.workload, { ...engineEnv, account: openAccount() }),
   );
+  const labels = await references.evaluate(() =>
+    startLabels(source.program, first.workload, input.labels ?? {}, { ...engineEnv, account: openAccount() }),
+  );
   const start: ExecutionStart = {
     ...input.entry,
     mustBeNewest: input.mustBeNewest ?? false,
@@ -87,7 +90,7 @@ async function begin(
     rootExecutionId: input.rootExecutionId ?? executionId,
     startedBy: input.startedBy ?? null,
     origin: input.origin ?? null,
-    ...defined({ labels: input.labels }),
+    labels,
     idempotency: input.idempotency ?? null,
     startedAt: first.at,
     deadlineAt: limitMs === undefined ? null : first.at + limitMs,

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
-import { sinceTime } from "../../../src/cli/command-line/list-options.ts";
+import { momentOf } from "../../../src/cli/command-line/list-options.ts";
 import { closedPort, startHttpServer } from "../../support/servers/http-server.ts";
 import { folderWith, MAIN, playbookText, startFlow } from "../../support/service/cli-process.ts";
 import { runFlow } from "../in-process.ts";
@@ -49,7 +49,7 @@ test("executions lists what a server has, filtered, as a table and as JSON", asy
   );
   assert.match(
     (await run("executions", "--wide")).stdout,
-    /^ID +PATH +VERSION +STATUS +PROGRESS +STARTED +DURATION\n\d+ +bad +1 +FAILED +- +\d{4}-\S+ +\S+\n/,
+    /^ID +PATH +VERSION +STATUS +PROGRESS +STARTED +DURATION +STARTED BY +LABELS\n\d+ +bad +1 +FAILED +- +\d{4}-\S+ +\S+ *\n/,
   );
   assert.match(all.stderr, /^2 executions at http/);
   const failed = await run("executions", "--status", "failed", "--json");
@@ -64,13 +64,32 @@ test("executions lists what a server has, filtered, as a table and as JSON", asy
   assert.match(query.get("since") ?? "", /^\d{4}-/);
 });
 
+test("executions are searched by what is typed and by options, which are one search", async (t) => {
+  const { server, run } = await setup(t);
+  const asked = async (...args: string[]) => {
+    const { code, stderr } = await run("executions", ...args);
+    assert.equal(code, 0, stderr);
+    const { limit: _, ...query } = Object.fromEntries(
+      new URL(server.requests.at(-1)?.url ?? "", "http://h").searchParams,
+    );
+    return query;
+  };
+  assert.deepEqual(await asked("status:failed", "etl/*"), { q: "status:failed etl/*" });
+  assert.deepEqual(await asked("etl", "--label", "team=a b", "--input", 'x.y=say "hi"\\'), {
+    q: 'etl label.team:"a b" input.x.y:"say \\"hi\\"\\\\"',
+  });
+  assert.deepEqual(await asked("--error", "E", "--step", "s", "--version", "2", "--started-by", "MCP", "--roots"), {
+    ...{ error_code: "E", step: "s", version: "2", started_by: "mcp", roots_only: "true" },
+  });
+});
+
 test("--since takes durations and times, and nothing else", () => {
   const now = Date.parse("2026-01-31T12:00:00.000Z");
-  assert.equal(sinceTime("90s", now), "2026-01-31T11:58:30.000Z");
-  assert.equal(sinceTime("2d", now), "2026-01-29T12:00:00.000Z");
-  assert.equal(sinceTime("2026-01-30", now), "2026-01-30T00:00:00.000Z");
+  assert.equal(momentOf("90s", now), "2026-01-31T11:58:30.000Z");
+  assert.equal(momentOf("2d", now), "2026-01-29T12:00:00.000Z");
+  assert.equal(momentOf("2026-01-30", now), "2026-01-30T00:00:00.000Z");
   for (const text of ["2", "h", "-2h", "2 h", "yesterday", "2026-13-01", "9999999d"]) {
-    assert.throws(() => sinceTime(text, now), { code: "USAGE" }, text);
+    assert.throws(() => momentOf(text, now), { code: "USAGE" }, text);
   }
 });
 
@@ -315,6 +334,9 @@ for (const [args, said] of [
   [["executions", "--limit", "0"], /--limit must be a whole number from 1/],
   [["executions", "--status", "faild"], /--status must be one of .*did you mean 'FAILED'/],
   [["executions", "-f"], /Unknown option -f/],
+  [["executions", "--until", "x"], /--until takes 90s/],
+  [["executions", "--label", "team"], /--label takes NAME=VALUE, got 'team'/],
+  [["executions", "etl", "stat:x"], /The search cannot be read: there is no key 'stat'.*\n {2}etl stat:x\n {6}\^{4}\n/],
   [["status", "7"], /There is no execution 7/],
   [["events", "7", "-f"], /There is no execution 7/],
   [["cancel", "7"], /There is no execution 7/],

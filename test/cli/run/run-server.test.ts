@@ -111,13 +111,25 @@ test("the failure of a sub-playbook is reported with its step and task, and reco
 });
 
 test("--detach prints the id and leaves the execution to the server", async (t) => {
-  const { server, folder, run } = await setup(t, {});
+  const { server, folder, run, bodies } = await setup(t, {});
   await writeFile(join(folder, "waiting.yaml"), waiting(folder));
   const { code, stdout, stderr } = await run("waiting.yaml", "--detach");
   assert.equal(code, 0, stderr);
   const [id] = server.logs.keys();
   assert.equal(stdout, `${id}\n`);
-  const json = await run("waiting", "--detach", "--json", "--quiet");
+  const json = await run(
+    "waiting",
+    "--detach",
+    "--json",
+    "--quiet",
+    "--label",
+    "team=a=b",
+    "--label",
+    "x=1",
+    "--label",
+    "x=2",
+  );
+  assert.deepEqual(bodies("/api/execute").at(-1)?.["labels"], { team: "a=b", x: "2" });
   assert.deepEqual(Object.keys(JSON.parse(json.stdout) as object).sort(), [
     ...["catalog_id", "execution_id", "path", "status", "version"],
   ]);
@@ -248,6 +260,8 @@ for (const [args, said] of [
   [["--runtime", "server", "--credentials", "k.json"], /--runtime server and --credentials exclude each other/],
   [["--version", "2"], /--version is of what is registered, and hello\.yaml is a file/],
   [["--target", "strat"], /no step 'strat'\. Did you mean 'start'\?/],
+  [["--label", "team"], /--label takes NAME=VALUE, got 'team'/],
+  [["--label", "-x=y"], /has the label '-x': a name is letters/],
   [["--record", "hello.yaml"], /would replace a file that this run reads/],
 ] as const) {
   test(`run hello.yaml ${args.join(" ")} is refused before anything runs`, async (t) => {

@@ -137,6 +137,33 @@ test("an execution says what started it: an operator, a user, its parent, an age
   assert.ok(idsOf(byName).includes(byUser) && !idsOf(byName).includes(parent));
 });
 
+test("a playbook gives its executions labels, and a start gives others over them", async () => {
+  const labels =
+    '{ team: data, who: "{{ workload.who }}", day: "{{ who | upper }}-1", none: "{{ workload.no | default(null) }}", tier: 1 }';
+  await work.register("labelled", `${ONE_STEP}executor: { spec: { labels: ${labels} } }\n`);
+  const labelsOf = async (id: string) => (await work.get(`/api/executions/${id}`)).body["labels"];
+  const id = await work.execute("labelled", { labels: { team: "ops", extra: "x" } });
+  assert.deepEqual(await labelsOf(id), { team: "ops", who: "world", day: "WORLD-1", tier: "1", extra: "x" });
+  assert.deepEqual(await listed({ q: "label.who:world label.tier:1 label.extra:x" }), [id]);
+  const many = Object.fromEntries(Array.from({ length: 29 }, (_, n) => [`l${n}`, "x"]));
+  const refused = async (body: Body, why: RegExp) => {
+    const { status, body: answer } = await work.post("/api/execute", { path: "labelled", ...body });
+    assert.equal(status, 422);
+    assert.match(String(answer["error"]), why);
+  };
+  await refused({ labels: many }, /'labelled' was not started: it has 33 labels; 32 are allowed/);
+  await refused({ workload: { who: "x".repeat(257) } }, /The label 'who' of 'labelled' is "x+/);
+  await refused({ workload: { who: ["a"] } }, /The label 'who' of 'labelled' is \["a"\]: it must be one line/);
+  const again = await work.execute("labelled", { workload: { who: "eve" } });
+  assert.equal(((await labelsOf(again)) as Body)["who"], "eve");
+  await work.post(`/api/executions/${again}/cancel`);
+  assert.equal((await api.open.request(`/api/executions/${again}`, { method: "DELETE" })).status, 200);
+  assert.deepEqual(await listed({ q: "label.who:eve" }), []);
+  const [{ left } = { left: 0 }] = await api.database.sql<{ left: number }[]>`
+    select count(*)::int as left from flow.execution_label where execution_id = ${again}`;
+  assert.equal(left, 0, "labels go with their execution");
+});
+
 test("labels are refused where there are too many, or one of them is none", async () => {
   const start = async (labels: unknown) => await work.post("/api/execute", { path: "etl/a", labels });
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`l${n}`, "x"]));
