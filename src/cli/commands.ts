@@ -1,5 +1,5 @@
 import { ACCESS_COMMANDS } from "./access/commands-access.ts";
-import type { CliCommand, CliEntry, CliOption, CommandGroup } from "./command-line/command.ts";
+import { type CliCommand, type CliEntry, type CliOption, type CommandGroup, EXIT } from "./command-line/command.ts";
 import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "./command-line/common-options.ts";
 import { EXECUTION_COMMANDS } from "./executions/commands-executions.ts";
 import { STEERING_COMMANDS } from "./executions/commands-steering.ts";
@@ -106,6 +106,29 @@ Examples
   load: async () => (await import("./documents/test.ts")).runTests,
 };
 
+const REPLAY: CliCommand = {
+  name: "replay",
+  summary: "Decide recorded runs again with a version of their playbook; say where it goes another way",
+  arguments: [{ name: "file", summary: "What 'flow export' or --record wrote", many: true, complete: "file" }],
+  options: [
+    { name: "playbook", value: "FILE", summary: "The version to decide with; default the one that ran" },
+    JSON_SWITCH,
+    NO_COLOR,
+  ],
+  details: `The engine alone: no tool is called, their answers are those of the record. What the playbook decides is compared with what it decided
+then: which steps begin, with which input, which arcs are taken, what loops run over, how it ends. Printed is the first difference,
+with its place and both values. What tasks are given is not decided by the engine, and is not compared.
+
+Exit codes
+  0 all go the same way   1 one goes another way   2 a record or the document cannot be read
+
+Examples
+  flow replay run.jsonl
+  flow replay records/*.jsonl --playbook etl/load.yaml`,
+  load: async () => (await import("./run/replay.ts")).replay,
+  failureExit: EXIT.usage,
+};
+
 const PLAN: CliCommand = {
   name: "plan",
   summary: "Show what would run, with rendered values and masked secrets; calls nothing",
@@ -198,7 +221,7 @@ const HELP: CliCommand = {
 
 /** Every command, in the order of `flow --help`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
-  { title: "Run", commands: [RUN, TEST] },
+  { title: "Run", commands: [RUN, TEST, REPLAY] },
   { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
   { title: "Serve", commands: SERVER_COMMANDS },
   { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...STEERING_COMMANDS, ...DOCTOR_COMMANDS] },

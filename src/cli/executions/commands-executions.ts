@@ -132,6 +132,27 @@ Examples
   load: async () => (await import("./events.ts")).showEvents,
 };
 
+const EXPORT: CliCommand = {
+  name: "export",
+  summary: "Print a run as a file that 'flow replay' and 'flow test' read",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "max-bytes", value: "NUMBER", summary: "Largest stored result that is included; default 1048576" },
+    ...WHICH_SERVER,
+  ],
+  details: `One JSON object per line: the execution with its document, its events (as 'flow run --record' writes them), then its results that
+are stored apart, of those that are larger their sha256 alone. Sensitive values are [secret] in it.
+
+Exit codes
+  0 printed   1 the server cannot be reached   2 no such execution
+
+Examples
+  flow export 7211 > run.jsonl
+  flow export --last --max-bytes 10000000 | gzip > run.jsonl.gz`,
+  load: async () => (await import("./export.ts")).exportRun,
+};
+
 const LOGS: CliCommand = {
   name: "logs",
   summary: "Print what the tasks of an execution wrote",
@@ -268,6 +289,7 @@ export const EXECUTION_COMMANDS: readonly CliEntry[] = [
   SHOW,
   EVENTS,
   LOGS,
+  EXPORT,
   PAUSE,
   RESUME,
   CANCEL,
