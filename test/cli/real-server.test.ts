@@ -96,6 +96,23 @@ test("run, status, events, executions, workers and cancel agree with the service
     status.stdout,
     /^work version 1 {2}COMPLETED after .*\n.*\n\n✓ many .* 30\/30\n✓ call .*\n✓ end .*\n− never/,
   );
+  const { stdout: tree, stderr: counted } = await run("lineage", id);
+  assert.match(
+    tree,
+    new RegExp(`^${id}  work v1  COMPLETED  .*  ← this one\n└─ called \\d+  child v1  COMPLETED .*\n$`),
+  );
+  assert.equal(counted, "0 ancestors, 1 descendant\n");
+  const [, child = ""] = /called (\d+)/.exec(tree) ?? [];
+  assert.match(
+    (await run("lineage", child)).stdout,
+    new RegExp(`^${id}  work v1 .*\n└─ called ${child}  child v1 .*← this one\n$`),
+  );
+  const { ancestors } = JSON.parse((await run("lineage", child, "--json")).stdout) as { ancestors: { by: string }[] };
+  assert.deepEqual(
+    ancestors.map(({ by }) => by),
+    ["parent"],
+  );
+  assert.equal((await run("lineage", "7")).code, 2);
   const followed = await run("events", id, "-f", "--json");
   const ids = followed.stdout
     .trimEnd()

@@ -282,11 +282,32 @@ Examples
   flow result get noetl://execution/7211/step/load/task/load/run/9 -o rows.json`,
 };
 
+const LINEAGE: CliCommand = {
+  name: "lineage",
+  summary: "Show where an execution comes from, and what came from it",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "limit", value: "NUMBER", summary: "How many that came from it; default 100" },
+    { name: "all", summary: "All of them" },
+    ...SERVER_OPTIONS,
+    NO_COLOR,
+  ],
+  details: `A tree: who called it, or what it repeats, up to the first; below it what it has called, and what repeats it. Those that you may
+not view are left out. Of a deleted execution its path and status are left while others descend from it.
+
+Examples
+  flow lineage 7211
+  flow lineage 7211 --all --json | jq -r '.descendants[] | select(.by == "rerun").execution_id'`,
+  load: async () => (await import("./lineage.ts")).showLineage,
+};
+
 /** The commands that show what a server executes. */
 export const EXECUTION_COMMANDS: readonly CliEntry[] = [
   EXECUTIONS,
   STATUS,
   SHOW,
+  LINEAGE,
   EVENTS,
   LOGS,
   EXPORT,

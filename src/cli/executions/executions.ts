@@ -8,7 +8,7 @@ import { limitOf, momentOf } from "../command-line/list-options.ts";
 import { openServer } from "../server/open-server.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { fitToTerminal, writeTable } from "../terminal/table.ts";
-import { formatAgo, formatDuration, jsonText, plural } from "../terminal/text.ts";
+import { formatAgo, formatDuration, jsonText, labelText, plural } from "../terminal/text.ts";
 import { executionArgument, resolveExecutionId } from "../watch/execution-id.ts";
 
 /** Executions that are listed when the caller does not say. */
@@ -72,7 +72,17 @@ const WIDE: TableLayout = {
     const { execution_id, path, version, status, progress, started_at } = item;
     const share = isOpen(item) ? `${progress}%` : "-";
     const took = formatDuration(durationOf(item, now));
-    return [execution_id, path, String(version), status, share, started_at, took, originText(item), labelsText(item)];
+    return [
+      execution_id,
+      path,
+      String(version),
+      status,
+      share,
+      started_at,
+      took,
+      originText(item),
+      labelText(item.labels ?? {}),
+    ];
   },
 };
 
@@ -83,13 +93,6 @@ export function originText({ started_by }: Pick<ExecutionItem, "started_by">): s
   const who = name ?? (id === null ? "" : id);
   if (kind === "user") return who;
   return who === "" ? kind : `${kind} ${kind === "execution" || kind === "rerun" ? (id ?? who) : who}`;
-}
-
-/** Labels as `team=data tier=gold`. */
-export function labelsText({ labels = {} }: Pick<ExecutionItem, "labels">): string {
-  return Object.entries(labels)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(" ");
 }
 
 /** Progress is shown only for open executions. */

@@ -13,13 +13,13 @@ import { callServer } from "../server/client.ts";
 import { listWorkers } from "../server/executions-api.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
-import { cleanText, formatDuration, jsonText, plural } from "../terminal/text.ts";
+import { cleanText, formatDuration, jsonText, labelText, plural } from "../terminal/text.ts";
 import { executionArgument } from "../watch/execution-id.ts";
 import { readDocument } from "../watch/server-playbook.ts";
 import { waitReason } from "../watch/wait-reason.ts";
 import { watchOnServer } from "../watch/watch.ts";
 import { createWatch } from "../watch/watched-run.ts";
-import { durationOf, labelsText, originText, paintStatus } from "./executions.ts";
+import { durationOf, originText, paintStatus } from "./executions.ts";
 
 /** Steps that are printed. */
 const LINES_MAX = 1_000;
@@ -125,7 +125,7 @@ function headLines(execution: ExecutionAnswer, style: Style): string[] {
   const time = ` ${isOver ? "after" : "for"} ${formatDuration(durationOf(execution, Date.now()))}`;
   const share = isOver ? "" : `, ${progress}%`;
   const caller = parent_execution_id === null ? starterOf(execution) : `, called by ${parent_execution_id}`;
-  const labels = labelsText(execution);
+  const labels = labelText(execution.labels ?? {});
   const lines = [
     `${style.strong(cleanText(path))} version ${version}  ${paintStatus(status, style)}${time}${share}`,
     style.dim(`execution ${execution_id}, started ${started_at}${caller}`),

@@ -222,15 +222,16 @@ function conditions(
       ${until === undefined ? sql`` : sql`and ${key} < ${youngest} and e.started_at < ${until}`}`;
 }
 
-/** Origins that rows always name; a user and a parent follow from other columns. */
+/** Origins that rows always name; the others follow from other columns. */
 function isWritten(kind: ExecutionFilter["started_by"]): boolean {
-  return kind !== undefined && kind !== "user" && kind !== "execution";
+  return kind === "trigger" || kind === "bulk" || kind === "mcp";
 }
 
 /** SQL: what started the execution `e`, and its id. */
-export const ORIGIN_KIND = `coalesce(e.started_kind, case when e.parent_execution_id is null then 'user' else 'execution' end)`;
+export const ORIGIN_KIND = `coalesce(e.started_kind,
+  case when e.parent_execution_id is not null then 'execution' when e.rerun_of is not null then 'rerun' else 'user' end)`;
 /** See {@link ORIGIN_KIND}. */
-export const ORIGIN_ID = `coalesce(e.started_id, e.parent_execution_id, e.started_by)`;
+export const ORIGIN_ID = `coalesce(e.started_id, e.parent_execution_id, e.rerun_of, e.started_by)`;
 
 /** The conditions on the row `e` that no index knows, one of them at least; undefined without any. */
 function restOf(sql: Sql, filter: ExecutionFilter): Piece | undefined {

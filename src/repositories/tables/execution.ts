@@ -123,15 +123,25 @@ export const execution = flow.table(
 );
 
 /** What lineage shows of a deleted execution from which others descend. It goes with the last of them. */
-export const deletedExecution = flow.table("deleted_execution", {
-  executionId: id("execution_id").primaryKey(),
-  path: name("path").notNull(),
-  version: integer("version").notNull(),
-  status: text("status").$type<(typeof EXECUTION_STATUSES)[number]>().notNull(),
-  parentExecutionId: id("parent_execution_id"),
-  rerunOf: id("rerun_of"),
-  deletedAt: instant("deleted_at").notNull().defaultNow(),
-});
+export const deletedExecution = flow.table(
+  "deleted_execution",
+  {
+    executionId: id("execution_id").primaryKey(),
+    path: name("path").notNull(),
+    version: integer("version").notNull(),
+    status: text("status").$type<(typeof EXECUTION_STATUSES)[number]>().notNull(),
+    parentExecutionId: id("parent_execution_id"),
+    rerunOf: id("rerun_of"),
+    deletedAt: instant("deleted_at").notNull().defaultNow(),
+  },
+  (table) => [
+    // What came from an execution, as of executions that are there.
+    index("deleted_execution_for_children")
+      .on(table.parentExecutionId, table.executionId)
+      .where(sql`parent_execution_id IS NOT NULL`),
+    index("deleted_execution_for_reruns").on(table.rerunOf, table.executionId).where(sql`rerun_of IS NOT NULL`),
+  ],
+);
 /** Labels of executions, one each: words of people, by which lists are filtered. Written with the execution, and never changed. */
 export const executionLabel = flow.table(
   "execution_label",

@@ -4,10 +4,12 @@ import type { EventsAnswer, EventsFilter, EventsQuery } from "../../schema/api/e
 import type { ExecutionItem } from "../../schema/api/executions.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { isPathPattern } from "../../schema/rules/execution-filter.ts";
+import type { RelativeAnswer } from "../../schema/rules/lineage.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { PAGE_MAX, pageSize } from "../../schema/words/wire.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { ExecutionDetail, Executions } from "../../services/executions/executions.ts";
+import type { Lineage } from "../../services/executions/lineage.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { listening } from "../http/client-signal.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
@@ -20,17 +22,7 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal, a
   return serve(EXECUTION_ROUTES, {
     pause: steering("pause", executions, audit),
     resume: steering("resume", executions, audit),
-    list: async ({ query: { limit, cursor, ...parameters }, maskedJson }, c) => {
-      const filter = listFilter(parameters, c.req.query());
-      const { path } = filter;
-      // For a single path a user gets FORBIDDEN instead of an empty list.
-      const isOnePath = path !== undefined && !isPathPattern(path);
-      if (isOnePath) await c.var.permit("view", path);
-      const visible = isOnePath ? undefined : c.var.visible("view");
-      const page = { limit: pageSize(limit), ...defined({ cursor }) };
-      const { items, nextCursor } = await executions.list({ ...filter, visible }, page);
-      return maskedJson({ executions: items.map((item) => itemOf(item, c)), next_cursor: nextCursor });
-    },
+    list: listing(executions),
     detail: async ({ query: { steps_after }, maskedJson }, c) => {
       const stepsAfter = steps_after === undefined ? undefined : Number(steps_after);
       const { row, stepsTotal, ...told } = await executions.detail(executionId(c), stepsAfter);
@@ -74,12 +66,38 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal, a
       const { status, children } = await executions.cancel(id, { reason, cascade });
       return json({ execution_id: id, status, children_cancelled: children });
     },
+    lineage: async ({ query: { limit, cursor }, json }, c) => {
+      const maySee = (path: string) => c.var.may("view", path);
+      const page = { limit: pageSize(limit), ...defined({ cursor }), maySee };
+      const { ancestors, descendants, nextCursor } = await executions.lineage(executionId(c), page);
+      const answer = {
+        ancestors: ancestors.map(relativeOf),
+        descendants: descendants.map(relativeOf),
+        next_cursor: nextCursor,
+      };
+      return json(answer);
+    },
     delete: async ({ json }, c) => {
       const id = executionId(c);
       await executions.remove(id);
       return json({ status: "success", execution_id: id });
     },
   });
+}
+
+/** Lists what a caller asks for and may see. */
+function listing(executions: Pick<Executions, "list">): RouteHandler<typeof EXECUTION_ROUTES.list> {
+  return async ({ query: { limit, cursor, ...parameters }, maskedJson }, c) => {
+    const filter = listFilter(parameters, c.req.query());
+    const { path } = filter;
+    // For a single path a user gets FORBIDDEN instead of an empty list.
+    const isOnePath = path !== undefined && !isPathPattern(path);
+    if (isOnePath) await c.var.permit("view", path);
+    const visible = isOnePath ? undefined : c.var.visible("view");
+    const page = { limit: pageSize(limit), ...defined({ cursor }) };
+    const { items, nextCursor } = await executions.list({ ...filter, visible }, page);
+    return maskedJson({ executions: items.map((item) => itemOf(item, c)), next_cursor: nextCursor });
+  };
 }
 
 /** Pauses or resumes. Who did it stands in the log of the execution and in the audit log. */
@@ -131,6 +149,26 @@ function numberOf(text: string | undefined): number | undefined {
 
 function executionId(c: Context): string {
   return pathId(c.req.param("execution_id") ?? "", "execution");
+}
+
+/** The wire shape of a relative. One at whose end nothing is known of its origin any more was called. */
+function relativeOf({
+  executionId: id,
+  path,
+  version,
+  status,
+  of,
+  link,
+  changed,
+  startedAt,
+  deletedAt,
+}: Lineage["ancestors"][number]): RelativeAnswer {
+  return {
+    ...{ execution_id: id, path, version, status, by: link ?? "parent", of },
+    ...(changed !== null && { changed }),
+    started_at: startedAt?.toISOString() ?? null,
+    ...(deletedAt !== null && { deleted_at: deletedAt.toISOString() }),
+  };
 }
 
 /** The wire shape of an execution's row. */

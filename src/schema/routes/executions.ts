@@ -18,6 +18,8 @@ import {
 } from "../api/executions.ts";
 import { RenderedAnswer, RenderedQuery } from "../api/rendered.ts";
 import { ExecutionsQuery } from "../rules/execution-filter-schema.ts";
+import { LineageAnswer } from "../rules/lineage.ts";
+import { PageQuery } from "../words/wire.ts";
 import { contract } from "./contract.ts";
 
 /** Starting executions (interface specification, Execution). */
@@ -152,6 +154,17 @@ export const EXECUTION_ROUTES = {
     answer: PauseAnswer,
     status: 202,
     refusals: [404, 409, 413, 422],
+  }),
+  lineage: contract({
+    method: "get",
+    path: "/api/executions/:execution_id/lineage",
+    summary:
+      "Where an execution comes from and what came from it: by calls, reruns and hooks; without those that the caller may not see",
+    access: "operator",
+    user: { action: "view", of: "execution" },
+    query: PageQuery,
+    answer: LineageAnswer,
+    refusals: [404, 422],
   }),
   delete: contract({
     method: "delete",

@@ -32,6 +32,7 @@ import { type Cancelled, type CancelRequest, cancelExecutions } from "./cancel-e
 import { type FollowRequest, followEvents } from "./event-stream.ts";
 import { type DerivedDetail, detailOf, mayHaveChildren, pastStateOf } from "./execution-detail.ts";
 import type { ExecutionReader } from "./execution-reader.ts";
+import { type Lineage, type LineageRequest, lineageOf } from "./lineage.ts";
 import { type OverrideRequest, overrideSteps } from "./override-step.ts";
 import { createPausing, type Pausing } from "./pause-execution.ts";
 import { type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
@@ -84,6 +85,8 @@ export interface Executions extends Pausing {
   startedUnder(caller: string, key: string): Promise<string | undefined>;
   /** True if another execution called this one. */
   isChild(executionId: string): Promise<boolean>;
+  /** See {@link lineageOf}. */
+  lineage(executionId: string, request: LineageRequest): Promise<Lineage>;
   /** Throws `FlowError` CONFLICT while it is open. */
   remove(executionId: string): Promise<void>;
 }
@@ -163,6 +166,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     ...pausing,
     startedUnder: async (caller, key) => (await findStartByKey(database, caller, key))?.executionId,
     isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,
+    lineage: (executionId, request) => lineageOf(database, executionId, request),
     async remove(executionId) {
       const outcome = await deleteExecution(database, executionId, async () => {
         while ((await results.removeOf([executionId], RESULTS_MAX)) === RESULTS_MAX);

@@ -101,6 +101,8 @@ table deleted_execution
   rerun_of bigint
   deleted_at timestamp(3) with time zone not null default now()
   deleted_execution_pkey PRIMARY KEY (execution_id)
+  INDEX deleted_execution_for_children btree (parent_execution_id, execution_id) WHERE (parent_execution_id IS NOT NULL)
+  INDEX deleted_execution_for_reruns btree (rerun_of, execution_id) WHERE (rerun_of IS NOT NULL)
 
 table event_default partition DEFAULT with toast_tuple_target=8160
   event_id bigint not null

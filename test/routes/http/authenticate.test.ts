@@ -27,6 +27,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "GET /api/executions/:execution_id/result": "worker",
   "GET /api/executions/:execution_id/sealing-key": "worker",
   "POST /api/executions/:execution_id/cancel": "worker",
+  "GET /api/executions/:execution_id/lineage": "operator",
   "POST /api/executions/:execution_id/pause": "operator",
   "POST /api/executions/:execution_id/steps/:step/override": "operator",
   "POST /api/executions/:execution_id/resume": "operator",
