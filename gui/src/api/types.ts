@@ -6,6 +6,8 @@ import type { Answer } from "./client.ts";
 export type ExecutionItem = Answer<"GET /api/executions">["executions"][number];
 /** One execution with its steps and open commands. */
 export type Execution = Answer<"GET /api/executions/:execution_id">;
+/** An execution as it was after one of its events. */
+export type ExecutionState = Answer<"GET /api/executions/:execution_id/state">;
 /** A step of an execution: how far it is. */
 export type Step = Execution["steps"][number];
 /** An open command: its worker and since when. */

@@ -57,6 +57,8 @@ interface ExecutionSearch {
   against?: string | undefined;
   /** Only what it called that is in this state. */
   state?: string | undefined;
+  /** The event after which it is looked at; absent: as it is now. */
+  at?: string | undefined;
   /** Of the log: a worker, and a text. */
   worker?: string | undefined;
   /** Only what failed, of the log and of a step's attempts. */
@@ -96,6 +98,7 @@ const execution = createRoute({
     tab: EXECUTION_TABS.find((tab) => tab === search["tab"]),
     step: text(search["step"]),
     event: id(search["event"]),
+    at: id(search["at"]),
     type: text(search["type"]),
     command: id(search["command"]),
     run: id(search["run"]),

@@ -17,6 +17,7 @@ import { Steps } from "./steps/steps.tsx";
 import { Answer } from "./summary/answer.tsx";
 import { EXECUTION_TABS, type ExecutionTab } from "./tabs.ts";
 import { Timeline } from "./timeline/timeline.tsx";
+import { Travel, usePast } from "./travel/travel.tsx";
 import { useLiveExecution } from "./use-live.ts";
 
 const route = getRouteApi("/executions/$executionId");
@@ -34,18 +35,21 @@ const TITLES: Record<ExecutionTab, string> = {
 /** One execution: what it does now and why first, then everything that can be looked into. */
 export function ExecutionPage(): ReactNode {
   const { executionId } = route.useParams();
-  const { tab = "steps" } = route.useSearch();
+  const { tab = "steps", at } = route.useSearch();
   const { detail, live } = useLiveExecution(executionId);
+  const past = usePast(detail.data, at);
   if (detail.isError && detail.data === undefined) {
     return <ProblemPanel error={detail.error} again={() => void detail.refetch()} />;
   }
   if (detail.data === undefined) return <p className="quiet">Loading …</p>;
   const execution = detail.data;
+  const shown = past.then ?? execution;
   return (
     <div className="stack">
       <Head execution={execution} live={live} />
       {detail.isError && <ProblemPanel error={detail.error} />}
-      <Answer execution={execution} />
+      {at === undefined && <Answer execution={execution} />}
+      <Travel execution={execution} past={past} />
       <nav className="tabs" aria-label="Views">
         {EXECUTION_TABS.map((name) => (
           <Link
@@ -60,11 +64,11 @@ export function ExecutionPage(): ReactNode {
         ))}
       </nav>
       <Suspense fallback={<p className="quiet">Loading …</p>}>
-        {tab === "steps" && <Steps execution={execution} />}
-        {tab === "graph" && <Graph execution={execution} />}
-        {tab === "timeline" && <Timeline execution={execution} />}
+        {tab === "steps" && <Steps execution={shown} />}
+        {tab === "graph" && <Graph execution={shown} />}
+        {tab === "timeline" && <Timeline execution={shown} />}
         {tab === "events" && <Events execution={execution} />}
-        {tab === "data" && <Data execution={execution} />}
+        {tab === "data" && <Data execution={shown} />}
         {tab === "children" && <Children execution={execution} />}
         {tab === "compare" && <Compare execution={execution} />}
       </Suspense>

@@ -40,7 +40,7 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
     if (event === undefined) return;
     const id = String(event.event_id);
     setPlace({ id, index, isThere: true, isJump: false });
-    void navigate({ search: (before) => ({ ...before, event: id }), replace: true, resetScroll: false });
+    void navigate({ search: chosen(id), replace: true, resetScroll: false });
   };
   const go = (by: 1 | -1) => choose(next !== undefined ? next + by : place === undefined ? 0 : place.index + by);
   useKeys(({ key }) => {
@@ -91,6 +91,15 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
       </div>
     </div>
   );
+}
+
+/** The address with an event chosen; who looks back goes to it. */
+function chosen(event: string) {
+  return <T extends { at?: string | undefined }>(before: T) => ({
+    ...before,
+    event,
+    ...(before.at !== undefined && { at: event }),
+  });
 }
 
 /** The event's position from the address, found again after the list changed. */
