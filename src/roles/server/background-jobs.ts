@@ -5,12 +5,14 @@ import { deleteOldSessions } from "../../repositories/access/login-sessions.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { ensureEventPartitions } from "../../repositories/executions/event-partitions.ts";
 import { deleteExpiredTransients } from "../../repositories/executions/execution-values.ts";
+import { findLeftWork, type LeftWork } from "../../repositories/orchestration/left-work.ts";
 import type { Audit } from "../../services/access/audit.ts";
 import type { TransientValues } from "../../services/credentials/key-values.ts";
 import type { ExecutionReader } from "../../services/executions/execution-reader.ts";
 import type { Elsewhere } from "../../services/executions/follow-other-servers.ts";
 import type { KeychainUpkeep } from "../../services/keychain/cleanup.ts";
 import { type BackgroundWork, repeatWhileFull, startBackground } from "../../services/maintenance/background.ts";
+import { createLeftWorkLooks } from "../../services/maintenance/left-work.ts";
 import type { Retention } from "../../services/maintenance/retention.ts";
 import type { Recovery } from "../../services/orchestration/orchestrator.ts";
 import type { Results } from "../../services/results/results.ts";
@@ -41,14 +43,19 @@ export interface UpkeepDeps {
 
 /** A server that takes this long to process a batch counts as dead, and another one processes it too. */
 const BATCH_IDLE_MS = 5_000;
-/** Interval of the search for ready commands whose notice was lost: what another server gives back is taken within a second. */
+/**
+ * Interval of the look for work that was left, and so of the search for ready commands whose notice was lost: what another server gives back
+ * is taken within a second.
+ */
 const POLL_MS = 700;
+/** Rest of work that a look begins: it begins with the next one. */
+const AFTER_LOOK_MS = 10;
 /** Polling interval for the executions watched here, without a broker: an end elsewhere is noticed some 20 ms later. */
 const ELSEWHERE_MS = 25;
 /** Polling interval for all executions watched here: what waits for one is late by this much if a notice is lost. */
 const WATCHED_MS = 1_000;
-/** How old what a server knows of pools may be: another server may have made one. */
-const POOLS_MS = 2_000;
+/** With {@link POLL_MS} how old what a server knows of pools may be, 2 s: another server may have made one. */
+const POOLS_MS = 1_000;
 const DAY_MS = 86_400_000;
 /** Time between two signs of life. */
 const PRESENCE_MS = 10_000;
@@ -78,18 +85,24 @@ export function startUpkeep(deps: UpkeepDeps): void {
     retention,
   } = deps;
   const { logger, lifecycle } = deps;
+  const left = createLeftWorkLooks<keyof LeftWork>(() => findLeftWork(database), ["pools"]);
+  const whenLeft = (reason: keyof LeftWork, intervalMs = AFTER_LOOK_MS) => ({
+    intervalMs,
+    until: (signal: AbortSignal) => left.until(reason, signal),
+  });
   const work: BackgroundWork[] = [
-    { name: "poll for commands", intervalMs: POLL_MS, runOnce: () => recovery.poll() },
+    { name: "look for work that was left", intervalMs: POLL_MS, runOnce: () => left.look() },
+    { name: "poll for commands", ...whenLeft("commands"), runOnce: () => recovery.poll() },
     {
       name: "hear of what others moved",
       ...{ intervalMs: ELSEWHERE_MS, until: elsewhere.needed, runOnce: () => elsewhere.look() },
     },
     { name: "look at watched executions", intervalMs: WATCHED_MS, runOnce: () => elsewhere.lookAtAll() },
-    { name: "recover batches", intervalMs: 1_000, runOnce: () => recovery.recover(BATCH_IDLE_MS) },
-    { name: "end overdue executions", intervalMs: 1_000, runOnce: () => recovery.expire() },
+    { name: "recover batches", ...whenLeft("batches"), runOnce: () => recovery.recover(BATCH_IDLE_MS) },
+    { name: "end overdue executions", ...whenLeft("overdue"), runOnce: () => recovery.expire() },
     { name: "forget idle executions", intervalMs: 1_000, runOnce: () => recovery.sweep() },
     { name: "forget executions that were read", intervalMs: 5_000, runOnce: () => reader.sweep() },
-    { name: "read the pools of workers", intervalMs: POOLS_MS, runOnce: () => deps.pools.refresh() },
+    { name: "read the pools of workers", ...whenLeft("pools", POOLS_MS), runOnce: () => deps.pools.refresh() },
     { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
     { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => deps.asOwner(ensureEventPartitions) },
     repeatWhileFull("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),
@@ -103,7 +116,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     repeatWhileFull("delete old sessions", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
       deleteOldSessions(database, SESSION_DAYS, limit),
     ),
-    { name: "delete results with what they end with", intervalMs: 5_000, runOnce: () => results.sweep() },
+    { name: "delete results with what they end with", ...whenLeft("results", 5_000), runOnce: () => results.sweep() },
     repeatWhileFull("delete what results have left in stores", 60_000, EXPIRED_MAX, (limit) =>
       results.removeLeftovers(limit),
     ),

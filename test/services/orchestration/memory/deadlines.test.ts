@@ -44,6 +44,40 @@ test("no timer runs while no call is open", async () => {
   assert.deepEqual(due, ["one", "two"]);
 });
 
+test("a call that comes due before all others is made in time, however long the timer sleeps", async () => {
+  const { clock, due, add } = setup();
+  add(60_000, "far");
+  await clock.advance(130);
+  add(50, "near");
+  add(75, "next");
+  await clock.advance(45);
+  assert.deepEqual(due, []);
+  await clock.advance(30);
+  assert.deepEqual(due, ["near"]);
+  await clock.advance(30);
+  assert.deepEqual(due, ["near", "next"]);
+  await clock.advance(59_700);
+  assert.deepEqual(due, ["near", "next"]);
+  await clock.advance(300);
+  assert.deepEqual(due, ["near", "next", "far"]);
+});
+
+test("while a call is far away the timer runs four times a second", async () => {
+  const { clock, add } = setup();
+  let sleeps = 0;
+  const counted = createDeadlines({
+    now: clock.now,
+    sleep: (ms, signal) => {
+      sleeps += 1;
+      return clock.sleep(ms, signal);
+    },
+  });
+  counted.add(30_000, () => undefined);
+  add(30_000, "beside");
+  await clock.advance(10_000);
+  assert.ok(sleeps <= 41, `${sleeps} timers in ten seconds`);
+});
+
 test("a clock that is set forward ends no wait early, a clock that is set back makes no wait longer", async () => {
   const { clock, setting, due, add } = setup();
   add(5_000, "wait");

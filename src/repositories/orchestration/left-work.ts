@@ -1,0 +1,32 @@
+import type { Database } from "../database/database.ts";
+
+/** What of a server's background work there is something to do for. */
+export interface LeftWork {
+  /** Open commands that wait for a worker, or that one has. */
+  commands: boolean;
+  /** Batches that were accepted, and whose consequences are still to be decided. */
+  batches: boolean;
+  /** Executions that are open past their deadline. */
+  overdue: boolean;
+  /** Results that end with a step or an execution. */
+  results: boolean;
+  /** Pools of workers that are not revoked. */
+  pools: boolean;
+}
+
+/**
+ * Whether there is anything to look for, each by one step down a partial index. Each of the works that follow from it has statements of its
+ * own with narrower conditions: while nothing is open, this one takes the place of six.
+ */
+export async function findLeftWork({ sql }: Database): Promise<LeftWork> {
+  const [row] = await sql<[LeftWork]>`
+    select
+      exists (select from flow.command where status = 'PENDING')
+        or exists (select from flow.command where status in ('CLAIMED', 'RUNNING')) as commands,
+      exists (select from flow.batch where state in ('accepted', 'processing')) as batches,
+      exists (select from flow.execution where deadline_at <= now() and ended_at is null) as overdue,
+      exists (select from flow.result where scope in ('step', 'execution'))
+        or exists (select from flow.result where scope = 'workflow') as results,
+      exists (select from flow.worker_pool where revoked_at is null) as pools`;
+  return row;
+}

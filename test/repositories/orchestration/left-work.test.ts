@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import type { Database } from "../../../src/repositories/database/database.ts";
+import { findLeftWork, type LeftWork } from "../../../src/repositories/orchestration/left-work.ts";
+import { type StoreSetup, storeSetup } from "../../support/database/store-setup.ts";
+import { openServiceDatabase } from "../service-database.ts";
+
+// Nothing that one of the background works would find may be missing here.
+
+const NONE: LeftWork = { commands: false, batches: false, overdue: false, results: false, pools: false };
+
+let database: Database;
+let setup: StoreSetup;
+before(async () => {
+  database = await openServiceDatabase();
+  setup = storeSetup(database);
+});
+
+/** What is found after the statement `make`, which is undone. */
+async function foundAfter(make: (sql: Database["sql"]) => Promise<unknown>): Promise<LeftWork> {
+  let found = NONE;
+  const undo = new Error("undo");
+  await database.sql
+    .begin(async (sql) => {
+      await make(sql as unknown as Database["sql"]);
+      found = await findLeftWork({ ...database, sql: sql as unknown as Database["sql"] });
+      throw undo;
+    })
+    .catch((error: unknown) => assert.equal(error, undo));
+  return found;
+}
+
+test("of a database where nothing is open nothing is found", async () => {
+  assert.deepEqual(await findLeftWork(database), NONE);
+});
+
+test("each open thing is found, and what is over is not", async () => {
+  const {
+    commandId,
+    change: { executionId },
+  } = await setup.command();
+  const close = (sql: Database["sql"]) => sql`delete from flow.command`;
+  for (const status of ["PENDING", "CLAIMED", "RUNNING"]) {
+    const worker = status === "PENDING" ? null : "w";
+    const found = await foundAfter(
+      (sql) => sql`
+      update flow.command set status = ${status}, worker = ${worker}, attempt = 1,
+        claimed_at = case when ${worker}::text is null then null else now() end,
+        lease_expires_at = case when ${worker}::text is null then null else now() end
+      where command_id = ${commandId}`,
+    );
+    assert.deepEqual(found, { ...NONE, commands: true }, status);
+  }
+  assert.deepEqual(await foundAfter(close), NONE);
+  for (const [due, overdue] of [
+    ["-1 second", true],
+    ["1 hour", false],
+  ] as const) {
+    const found = await foundAfter(async (sql) => {
+      await close(sql);
+      await sql`update flow.execution set deadline_at = now() + ${due}::interval where execution_id = ${executionId}`;
+    });
+    assert.deepEqual(found, { ...NONE, overdue }, due);
+  }
+  for (const [state, batches] of [
+    ["accepted", true],
+    ["processing", true],
+    ["completed", false],
+  ] as const) {
+    const found = await foundAfter(async (sql) => {
+      await close(sql);
+      await sql`
+        insert into flow.batch (request_id, caller, body_sha256, state, execution_ids, event_ids, commands_generated, processor, lease_expires_at)
+        values (1, 'w', ${"a".repeat(64)}, ${state}, ${[executionId]}::bigint[], '{}', 0,
+          ${state === "processing" ? "s" : null}, ${state === "processing" ? new Date() : null})`;
+    });
+    assert.deepEqual(found, { ...NONE, batches }, state);
+  }
+  for (const scope of ["step", "execution", "workflow", "permanent"]) {
+    const found = await foundAfter(async (sql) => {
+      await close(sql);
+      await sql`
+        insert into flow.result (execution_id, ref, root_execution_id, state, store, scope, content_type, bytes, sha256, payload)
+        values (${executionId}, 'noetl://x', ${executionId}, 'stored', 'kv', ${scope}, 'application/json', 1, ${"a".repeat(64)}, '1')`;
+    });
+    assert.deepEqual(found, { ...NONE, results: scope !== "permanent" }, scope);
+  }
+  for (const revoked of [null, "now"]) {
+    const found = await foundAfter(async (sql) => {
+      await close(sql);
+      await sql`
+        insert into flow.worker_pool (name, paths, token_sha256, created_by, revoked_at)
+        values ('p', '{a}', ${"a".repeat(64)}, 'me', ${revoked}::text::timestamptz)`;
+    });
+    assert.deepEqual(found, { ...NONE, pools: revoked === null });
+  }
+});
