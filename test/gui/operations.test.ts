@@ -95,27 +95,27 @@ test("filters stand in the address, and come back with it", async () => {
   await page.getByText("7 shown, 1 open").waitFor();
   await page.getByLabel("Started").selectOption("1h");
   await page.waitForURL(/since=1h/);
-  await page.getByLabel("Path").fill("gui/fails");
-  await page.getByLabel("Path").press("Enter");
-  await page.waitForURL(/path=gui/);
+  await page.getByLabel("Search").fill("gui/fails");
+  await page.getByLabel("Search").press("Enter");
+  await page.waitForURL(/q=gui/);
   await page.getByText("6 shown, 0 open").waitFor();
   await page.reload();
   await page.getByText("6 shown, 0 open").waitFor();
-  assert.equal(await page.getByLabel("Path").inputValue(), "gui/fails");
+  assert.equal(await page.getByLabel("Search").inputValue(), "gui/fails");
   assert.equal(await page.getByLabel("Started").inputValue(), "1h");
   await page.close();
 });
 
 test("a part of a path is enough, in whatever case, and Escape takes the filter away with its text", async () => {
   const page = await opened("/executions");
-  const field = page.getByLabel("Path");
+  const field = page.getByLabel("Search");
   await field.fill("FAIL");
   await field.press("Enter");
-  await page.waitForURL(/path=FAIL/);
+  await page.waitForURL(/q=FAIL/);
   await page.getByText("6 shown, 0 open").waitFor();
   await field.fill("FAILS");
   await field.press("Escape");
-  await page.waitForURL((url) => !url.search.includes("path"));
+  await page.waitForURL((url) => !url.search.includes("q="));
   assert.equal(await field.inputValue(), "");
   await page.getByText("100+ shown").waitFor();
   assert.equal(await page.evaluate("document.activeElement.hasAttribute('data-filter')"), false);

@@ -36,6 +36,7 @@ const root = createRootRoute({
 /** What a list of executions is narrowed to. */
 interface ExecutionsSearch {
   status?: string | undefined;
+  q?: string | undefined;
   path?: string | undefined;
   since?: string | undefined;
   until?: string | undefined;
@@ -82,6 +83,7 @@ const executions = createRoute({
   path: "/executions",
   validateSearch: (search: Record<string, unknown>): ExecutionsSearch => ({
     status: text(search["status"]),
+    q: text(search["q"]),
     path: text(search["path"]),
     since: text(search["since"]),
     until: text(search["until"]),

@@ -3,6 +3,7 @@ import "../styles/run.css";
 import { lazy, type ReactNode, Suspense } from "react";
 import type { LiveState } from "../api/live.ts";
 import type { Execution } from "../api/types.ts";
+import { Labels } from "../parts/labels.tsx";
 import { Ago, Lasting } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
@@ -12,6 +13,7 @@ import { Compare } from "./compare.tsx";
 import { Data } from "./data.tsx";
 import { Events } from "./events/events.tsx";
 import { Callers } from "./lineage.tsx";
+import { Lineage } from "./lineage-tree.tsx";
 import { Live } from "./live-state.tsx";
 import { Steps } from "./steps/steps.tsx";
 import { Answer } from "./summary/answer.tsx";
@@ -29,6 +31,7 @@ const TITLES: Record<ExecutionTab, string> = {
   events: "Event log",
   data: "Inputs and result",
   children: "What it called",
+  lineage: "Lineage",
   compare: "Compare",
 };
 
@@ -70,6 +73,7 @@ export function ExecutionPage(): ReactNode {
         {tab === "events" && <Events execution={execution} />}
         {tab === "data" && <Data execution={shown} />}
         {tab === "children" && <Children execution={execution} />}
+        {tab === "lineage" && <Lineage execution={execution} />}
         {tab === "compare" && <Compare execution={execution} />}
       </Suspense>
     </div>
@@ -98,10 +102,33 @@ function Head({ execution, live }: { execution: Execution; live: LiveState }): R
             started <Ago at={execution.started_at} />, {execution.ended_at === null ? "for" : "took"}{" "}
             <Lasting from={execution.started_at} to={execution.ended_at} />
           </span>
+          <StartedBy execution={execution} />
           <Live state={live} />
         </p>
+        {Object.keys(execution.labels ?? {}).length > 0 && (
+          <p className="row" data-part="labels">
+            <Labels labels={execution.labels} />
+          </p>
+        )}
       </div>
       <Actions execution={execution} />
     </div>
   );
+}
+
+/** What started it; a caller is named above the title. */
+function StartedBy({ execution: { started_by: by } }: { execution: Execution }): ReactNode {
+  if (by === undefined || by.kind === "execution" || (by.kind === "user" && by.id === null)) return null;
+  if (by.kind === "rerun" && by.id !== null) {
+    return (
+      <span>
+        a rerun of{" "}
+        <Link to="/executions/$executionId" params={{ executionId: by.id }}>
+          {by.id}
+        </Link>
+      </span>
+    );
+  }
+  const name = by.name ?? by.id ?? "";
+  return <span>{by.kind === "user" ? `by ${name}` : `by ${by.kind === "mcp" ? "an agent of" : by.kind} ${name}`}</span>;
 }

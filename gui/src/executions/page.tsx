@@ -1,5 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
+import { readExecutionQuery } from "../../../src/schema/rules/execution-query.ts";
 import "../styles/executions.css";
 import { CancelMany } from "./cancel-many.tsx";
 import { ErrorGroups } from "./error-groups.tsx";
@@ -10,8 +11,10 @@ const route = getRouteApi("/executions");
 
 /** What runs and what ran, newest first; or what went wrong, in groups. */
 export function ExecutionsPage(): ReactNode {
-  const { status, path, since, until, parent, view } = route.useSearch();
-  const filters = useMemo(() => ({ status, path, since, until, parent }), [status, path, since, until, parent]);
+  const { status, q, path, since, until, parent, view } = route.useSearch();
+  const filters = useMemo(() => ({ status, q, path, since, until, parent }), [status, q, path, since, until, parent]);
+  // What cannot be read is told beside the search.
+  const isReadable = readExecutionQuery(q ?? "", Date.now()).problem === undefined;
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
   // Another filter is another list: what was marked in the one before is not seen here.
   const key = JSON.stringify(filters);
@@ -24,10 +27,12 @@ export function ExecutionsPage(): ReactNode {
     <div className="stack">
       <div className="row spread">
         <h1>Executions</h1>
-        {view !== "errors" && <CancelMany filters={filters} marked={marked} onDone={() => setMarked(new Set())} />}
+        {isReadable && view !== "errors" && (
+          <CancelMany filters={filters} marked={marked} onDone={() => setMarked(new Set())} />
+        )}
       </div>
       <Filters />
-      {view === "errors" ? (
+      {!isReadable ? null : view === "errors" ? (
         <ErrorGroups key={key} filters={filters} />
       ) : (
         <ExecutionList key={key} filters={filters} marked={marked} onMark={setMarked} />

@@ -1,4 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
+import { readExecutionQuery } from "../../../src/schema/rules/execution-query.ts";
 import { api } from "../api/client.ts";
 import { sinceOf } from "./spans.ts";
 
@@ -6,7 +7,9 @@ import { sinceOf } from "./spans.ts";
 export interface ExecutionFilters {
   /** States with commas: `PENDING,RUNNING`. */
   status?: string | undefined;
-  /** A part of the playbook's path. */
+  /** What was typed, in the query language (`schema/rules/execution-query`). */
+  q?: string | undefined;
+  /** A part of the playbook's path, in older addresses and in links of other pages. */
   path?: string | undefined;
   /** A moment, or a span before now: see {@link sinceOf}. */
   since?: string | undefined;
@@ -22,13 +25,16 @@ export const PAGE = 100;
 /** One page of the executions that a filter names, newest first. */
 export function executionPage(filters: ExecutionFilters, cursor: string | null, limit: number, signal?: AbortSignal) {
   const { parent, path, since, ...rest } = filters;
+  const now = Date.now();
+  // What is typed counts more than what is chosen beside it: the server wants it said once.
+  const typed = readExecutionQuery(filters.q ?? "", now).filter ?? {};
   const query = Object.entries({
     ...rest,
     path_contains: path,
-    since: sinceOf(since, Date.now()),
+    since: sinceOf(since, now),
     parent_execution_id: parent,
     cursor: cursor ?? undefined,
-  }).filter(([, value]) => value !== undefined && value !== "");
+  }).filter(([name, value]) => value !== undefined && value !== "" && !Object.hasOwn(typed, name));
   return api("GET /api/executions", {
     query: { ...Object.fromEntries(query), limit: String(limit) },
     ...(signal !== undefined && { signal }),

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { memo, type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { ExecutionItem } from "../api/types.ts";
+import { Labels } from "../parts/labels.tsx";
 import { Ago, Lasting } from "../parts/now.tsx";
 import { isFinal, Status } from "../parts/status.tsx";
 import { useRowKeys } from "./row-keys.ts";
@@ -167,11 +168,11 @@ const Row = memo(function Row({
         <Status of={status} /> {status === "RUNNING" && <span className="number quiet">{row.progress} %</span>}
         {hasLeft && <span className="unseen">, not in this list any more</span>}
       </td>
-      <td className="one" title={path}>
+      <td className="one" title={[path, ...Object.entries(row.labels ?? {}).map((pair) => pair.join("="))].join("\n")}>
         <Link to="/executions/$executionId" params={{ executionId: id }} className="open">
           {path}
         </Link>{" "}
-        <span className="quiet">v{row.version}</span>
+        <span className="quiet">v{row.version}</span> <Labels labels={row.labels} max={2} />
       </td>
       <td className="id wide mono">{id}</td>
       <td className="when number">
