@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { MockAnswer } from "../schema/documents/test-document.ts";
+import type { JsonObject } from "../schema/words/json.ts";
 import { failed, type ToolResult } from "../schema/words/outcome.ts";
 import { canonicalKind } from "../schema/words/task-kinds.ts";
 import type { Tool, ToolCall } from "../tools/contract/tool.ts";
@@ -7,6 +8,7 @@ import { MOCKED_PLAYBOOK } from "./answer.ts";
 import type { Failure } from "./failure.ts";
 import { takeNotes } from "./instrument.ts";
 import { answerCall } from "./mocked-call.ts";
+import type { RecordedAnswers } from "./recorded-answers.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 
 /** Calls of one run after which it is given up: a loop that a mock never ends. */
@@ -21,6 +23,8 @@ export interface MockToolsOptions {
   /** Kinds and names whose tool really runs. */
   runReal: readonly string[];
   real: { get(kind: string): Promise<Tool> };
+  /** What tools answered in a recorded run: for tasks without a mock. */
+  recorded?: RecordedAnswers;
   clock: SteppedClock;
   /** Name of the calling step in front of the names of a sub-playbook: `enrich/`; empty for the playbook itself. */
   prefixOf(executionId: string): string;
@@ -79,7 +83,12 @@ export function createMockTools(options: MockToolsOptions): MockTools {
     const name = mockName(mocks, task, answersForStep(kind, call) ? step : task);
     const mock = name === undefined ? undefined : mocks[name];
     if (name === undefined || mock === undefined) {
-      if (!isReal(options.runReal, kind, step, task)) return giveUp(unmocked(kind, step, call));
+      if (!isReal(options.runReal, kind, step, task)) {
+        const { recorded } = options;
+        const known = recorded?.next(task, indexOf(iter), kind, config) ?? unmocked(kind, step, call, recorded);
+        if (typeof known === "string") return giveUp({ what: "using", message: known });
+        return "what" in known ? giveUp(known) : known;
+      }
       const tool = await options.real.get(kind);
       return await clock.hold(() => tool.run(call), call.signal);
     }
@@ -99,7 +108,9 @@ export function createMockTools(options: MockToolsOptions): MockTools {
     return defaultTimeoutMs === undefined ? tool : { ...tool, defaultTimeoutMs };
   };
 
-  const isMocked = (task: string, step: string) => mockName(mocks, task, step) !== undefined;
+  const isMocked = (task: string, step: string) =>
+    mockName(mocks, task, step) !== undefined ||
+    (options.recorded?.has(task) === true && !options.runReal.some((word) => word === task || word === step));
   return { get, isMocked, count, calls, failures };
 }
 
@@ -137,12 +148,20 @@ const SUGGESTIONS: ReadonlyMap<string, string> = new Map([
   ["nats", '{result: {status: success, value: ""}}'],
 ]);
 
-function unmocked(kind: string, step: string, call: ToolCall): Failure {
+/** The index of an iteration; undefined outside loops. */
+function indexOf(iter: JsonObject): number | undefined {
+  const { index } = iter;
+  return typeof index === "number" ? index : undefined;
+}
+
+function unmocked(kind: string, step: string, call: ToolCall, recorded: RecordedAnswers | undefined): Failure {
   const name = isClaim(call) || call.task !== call.step ? `${step}.${call.task}` : step;
   const suggestion = SUGGESTIONS.get(kind) ?? "{result: {}}";
   return {
     what: "mocks",
-    message: `task '${call.task}' of step '${step}' (${kind}) has no mock, and tests call nothing for real`,
+    message: `task '${call.task}' of step '${step}' (${kind}) has no mock${
+      recorded === undefined ? "" : ", the recorded run has no answer for this call"
+    }, and tests call nothing for real`,
     hint: [
       "add its answer to the test:",
       "  mocks:",

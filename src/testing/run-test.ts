@@ -11,17 +11,22 @@ import type { CredentialSource } from "../ports/credentials.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
 import type { TestCase } from "../schema/documents/test-document.ts";
+import { fromRecord } from "../schema/rules/event-record.ts";
 import { defined } from "../schema/words/defined.ts";
 import { FlowError, messageOf } from "../schema/words/errors.ts";
+import type { EventOf } from "../schema/words/event.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/words/json.ts";
 import type { StoredResult } from "../schema/words/result.ts";
 import type { Tool } from "../tools/contract/tool.ts";
 import { toPlainJson } from "../worker/task/to-plain-json.ts";
+import { arcName } from "./coverage.ts";
 import { checkRun, elapsedSeconds, startedSteps } from "./expectations.ts";
 import type { Failure } from "./failure.ts";
 import { instrument } from "./instrument.ts";
 import { createMockTools } from "./mock-tools.ts";
 import type { FindChild } from "./names.ts";
+import { recordedAnswers } from "./recorded-answers.ts";
+import type { RecordedRun } from "./recorded-run.ts";
 import { createSteppedClock, type SteppedClock } from "./stepped-clock.ts";
 
 /** Real time after which a test is stopped: mocks answer at once, so a long test never ends. */
@@ -34,6 +39,8 @@ const START = "2026-01-01T00:00:00Z";
 export interface TestContext {
   playbook: LocalPlaybook;
   findChild: FindChild;
+  /** The run that the test's `using` names. */
+  recorded?: RecordedRun | undefined;
   /** Calls after which a test is given up; default 100,000. */
   callsMax?: number;
   /** The real tools, for unmocked tasks, reading results of this test from its store. */
@@ -52,12 +59,14 @@ export interface TestOutcome {
   elapsedSeconds: number;
   /** Steps that were started, in order. */
   steps: string[];
+  /** Arcs that were taken: {@link arcName}. */
+  arcs: string[];
 }
 
 /** Runs one test: the real engine and worker, tools that answer what the test says, time that jumps. Never throws. */
 export async function runTest(test: TestCase, context: TestContext): Promise<TestOutcome> {
   const startedAt = performance.now();
-  const clock = createSteppedClock(Date.parse(test.now ?? START));
+  const clock = createSteppedClock(Date.parse(test.now ?? context.recorded?.events[0]?.created_at ?? START));
   const results = createLocalResults(() => clock.now());
   const real = context.realTools(results);
   const failures: Failure[] = [];
@@ -70,7 +79,9 @@ export async function runTest(test: TestCase, context: TestContext): Promise<Tes
     await results.close();
   }
   const durationMs = Math.round(performance.now() - startedAt);
-  return { name: test.name, failures, durationMs, elapsedSeconds: elapsedSeconds(state), steps: startedSteps(state) };
+  const arcs = Object.entries(state.arcs).flatMap(([from, to]) => Object.keys(to).map((name) => arcName(from, name)));
+  const ran = { steps: startedSteps(state), arcs };
+  return { name: test.name, failures, durationMs, elapsedSeconds: elapsedSeconds(state), ...ran };
 }
 
 async function execute(
@@ -96,6 +107,7 @@ async function execute(
     prefixOf,
     giveUp,
     ...defined({ callsMax: context.callsMax }),
+    ...(context.recorded !== undefined && { recorded: recordedAnswers(context.recorded) }),
   });
   const deps = depsOf(test, results, clock, tools, { run: (request, signal) => family.run(request, signal) });
   const mocked = (playbook: LocalPlaybook, prefix: string): LocalPlaybook => ({
@@ -118,7 +130,7 @@ async function execute(
   const catalogId = context.playbook.program.playbook.path;
   const target = test.target === undefined ? {} : { target: test.target };
   try {
-    const request = { executionId: deps.newId(), catalogId, input: test.workload ?? {}, ...target };
+    const request = { executionId: deps.newId(), catalogId, input: inputOf(test, context.recorded), ...target };
     const state = await clock.runUntil(family.runRoot(context.playbook, request, limit.signal));
     await clock.runUntil(family.idle());
     failures.push(...limit.gaveUp, ...tools.failures);
@@ -127,6 +139,13 @@ async function execute(
   } finally {
     limit.end();
   }
+}
+
+/** The request's inputs: those of the recorded run, and over them the test's own. */
+function inputOf({ workload = {} }: TestCase, recorded: RecordedRun | undefined): JsonObject {
+  const [first] = recorded?.events ?? [];
+  if (first === undefined) return workload;
+  return { ...(fromRecord(first) as EventOf<"playbook.initialized">).input, ...workload };
 }
 
 /** What engine and worker are given in a test: no time, no chance, no secret. */

@@ -9,6 +9,7 @@ import { FlowError, messageOf } from "../schema/words/errors.ts";
 import { KNOWN_KINDS } from "../schema/words/task-kinds.ts";
 import { readTests } from "./document.ts";
 import { type FindChild, nameProblem, type TaskNames, taskNames } from "./names.ts";
+import { type RecordedRun, readRecordedRun } from "./recorded-run.ts";
 
 /** The tests of one file, ready to run; where there is an error, none of them. */
 export interface Suite {
@@ -19,6 +20,8 @@ export interface Suite {
   findChild: FindChild;
   /** With the document's defaults merged into each. */
   tests: TestCase[];
+  /** Recorded runs by the name that tests give them in `using`. */
+  recorded: ReadonlyMap<string, RecordedRun>;
   diagnostics: Diagnostic[];
 }
 
@@ -73,7 +76,7 @@ export async function loadSuite(file: string): Promise<Suite> {
   const catalog = createFileCatalog();
   const findChild: FindChild = (path, parentFile) => catalog.load(path, folderOf(parentFile));
   const read = readTests(await readBytes(file), shown(file));
-  const suite: Suite = { file: shown(file), findChild, tests: [], diagnostics: [] };
+  const suite: Suite = { file: shown(file), findChild, tests: [], recorded: new Map(), diagnostics: [] };
   const { document, root, report } = read;
   if (document === undefined || root === undefined) return { ...suite, diagnostics: read.diagnostics() };
   const target = document.playbook ?? basename(file).replace(ENDING, "");
@@ -100,9 +103,36 @@ export async function loadSuite(file: string): Promise<Suite> {
   checkUnique(document, (index, name) =>
     report("duplicate-name", placeAt(root, ["tests", index, "name"]), `two tests are called \`${name}\``),
   );
+  const recorded = await recordedRuns(document, dirname(resolve(file)), (index, error) =>
+    report("wrong-value", placeAt(root, ["tests", index, "using"]), messageOf(error)),
+  );
   const diagnostics = read.diagnostics();
   if (diagnostics.some(({ severity }) => severity === "error")) return { ...suite, diagnostics };
-  return { ...suite, playbook, diagnostics, tests: document.tests.map((test) => withDefaults(document, test)) };
+  return {
+    ...suite,
+    playbook,
+    recorded,
+    diagnostics,
+    tests: document.tests.map((test) => withDefaults(document, test)),
+  };
+}
+
+/** Reads each record that a test names once. */
+async function recordedRuns(
+  { tests }: TestDocument,
+  folder: string,
+  refuse: (index: number, error: unknown) => void,
+): Promise<Map<string, RecordedRun>> {
+  const runs = new Map<string, RecordedRun>();
+  for (const [index, { using }] of tests.entries()) {
+    if (using === undefined || runs.has(using)) continue;
+    try {
+      runs.set(using, await readRecordedRun(using, folder));
+    } catch (error) {
+      refuse(index, error);
+    }
+  }
+  return runs;
 }
 
 type Keys = (string | number)[];

@@ -1,3 +1,4 @@
+import type { Coverage } from "./coverage.ts";
 import type { Failure } from "./failure.ts";
 import type { TestOutcome } from "./run-test.ts";
 
@@ -5,6 +6,8 @@ import type { TestOutcome } from "./run-test.ts";
 export interface SuiteOutcome {
   file: string;
   tests: TestOutcome[];
+  /** Absent where no test was run. */
+  coverage?: Coverage;
 }
 
 /** A TAP 14 report; a failed test's YAML block has what was expected and what was there. */

@@ -5,6 +5,7 @@ import { proxyRules } from "../../platform/http/proxy.ts";
 import type { ResultStore } from "../../ports/result-store.ts";
 import { formatDiagnostic } from "../../schema/words/diagnostic.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { type Coverage, coverageOf } from "../../testing/coverage.ts";
 import { failureText } from "../../testing/failure.ts";
 import { junitReport } from "../../testing/junit.ts";
 import { runTest, type TestOutcome } from "../../testing/run-test.ts";
@@ -42,15 +43,20 @@ export async function runTests({ arguments: targets, options, io }: CliInput): P
 
 /** Runs the tests of one document, one after the other; with a style, prints each as it ends. */
 async function runSuite(suite: Suite, tools: RealTools, io: CliIo, style: Style | undefined): Promise<SuiteOutcome> {
-  const { file, playbook, findChild } = suite;
+  const { file, playbook, findChild, recorded } = suite;
   const outcome: SuiteOutcome = { file, tests: [] };
   if (style !== undefined) io.stdout.write(`${style.strong(cleanText(file))}\n`);
   for (const test of suite.tests) {
     if (io.signal.aborted || playbook === undefined) break;
-    const result = await runTest(test, { playbook, findChild, realTools: tools.of, signal: io.signal });
+    const run = test.using === undefined ? undefined : recorded.get(test.using);
+    const context = { playbook, findChild, recorded: run, realTools: tools.of, signal: io.signal };
+    const result = await runTest(test, context);
     outcome.tests.push(result);
     if (style !== undefined) io.stdout.write(testLines(result, style));
   }
+  if (playbook === undefined || outcome.tests.length === 0) return outcome;
+  outcome.coverage = coverageOf(playbook.program, outcome.tests);
+  if (style !== undefined) io.stdout.write(coverageLines(outcome.coverage, style));
   return outcome;
 }
 
@@ -124,6 +130,28 @@ function testLines(test: TestOutcome, style: Style): string {
   return `${[head, ...details.map(cleanText).map((line) => `      ${line}`), ...ran.map((line) => `      ${line}`)].join("\n")}\n`;
 }
 
+/** Names that are listed of what no test came to. */
+const MISSING_LISTED_MAX = 10;
+
+/** `4 of 5 steps, 3 of 5 arcs`, and what is missing. */
+function coverageLines({ steps, arcs }: Coverage, style: Style): string {
+  const counts = [
+    `${steps.covered} of ${plural(steps.total, "step")}`,
+    `${arcs.covered} of ${plural(arcs.total, "arc")}`,
+  ];
+  const missing = [
+    ["not run", steps.missing],
+    ["not taken", arcs.missing],
+  ] as const;
+  const lines = [`covered: ${counts.join(", ")}`];
+  for (const [what, names] of missing) {
+    const rest = names.length > MISSING_LISTED_MAX ? ` and ${names.length - MISSING_LISTED_MAX} more` : "";
+    if (names.length > 0)
+      lines.push(`  ${what}: ${names.slice(0, MISSING_LISTED_MAX).map(cleanText).join(", ")}${rest}`);
+  }
+  return lines.map((line) => `  ${style.dim(line)}\n`).join("");
+}
+
 async function report(outcomes: SuiteOutcome[], isReport: boolean, style: Style, input: CliInput): Promise<void> {
   const { options, io } = input;
   const tests = outcomes.flatMap((outcome) => outcome.tests);
@@ -148,8 +176,9 @@ function jsonReport(outcomes: readonly SuiteOutcome[]): object {
     passed: all.length - failed,
     failed,
     duration_ms: all.reduce((sum, { durationMs }) => sum + durationMs, 0),
-    files: outcomes.map(({ file, tests }) => ({
+    files: outcomes.map(({ file, tests, coverage }) => ({
       file,
+      ...(coverage !== undefined && { coverage }),
       tests: tests.map(({ name, failures, durationMs, elapsedSeconds, steps }) => ({
         name,
         ok: failures.length === 0,

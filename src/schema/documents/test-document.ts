@@ -110,6 +110,7 @@ const SURROUNDINGS = {
 export const TestCase = v.strictObject({
   name: v.pipe(text, v.nonEmpty("is empty"), v.description("A sentence about behaviour.")),
   ...SURROUNDINGS,
+  using: key(text, "A recorded run, relative to this file: its answers are those of tasks without a mock."),
   target: key(text, "Run no further than this step."),
   expect: key(Expectations, "What must have come of it; default: the run completed."),
 });
