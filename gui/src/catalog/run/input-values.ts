@@ -90,8 +90,8 @@ function isTemplate(value: Json): boolean {
   return typeof value === "string" && value.includes("{{");
 }
 
-/** JSON is read as it is; the parser for the rest of YAML is loaded when something else is written. */
-async function readYaml(text: string): Promise<Json> {
+/** Reads YAML. JSON is read as it is; the parser for the rest of YAML is loaded when something else is written. */
+export async function readYaml(text: string): Promise<Json> {
   try {
     return JSON.parse(text) as Json;
   } catch {

@@ -4,6 +4,7 @@ import { type ReactNode, useMemo } from "react";
 import type { Execution, Step } from "../../api/types.ts";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { Status } from "../../parts/status.tsx";
+import { Override } from "../steering/override.tsx";
 import { ErrorText, isSameError } from "../summary/error-text.tsx";
 import { lastErrorOf } from "../summary/last-error.tsx";
 import { AttemptCard } from "./attempt-card.tsx";
@@ -37,13 +38,16 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
         <h2 className="row">
           <Status of={step.status} isOver={execution.ended_at !== null} /> <span className="wrap">{step.name}</span>
         </h2>
-        <Link
-          from="/executions/$executionId"
-          to="."
-          search={(before) => ({ ...before, tab: "events" as const, step: step.name })}
-        >
-          Its events
-        </Link>
+        <div className="row">
+          {execution.ended_at === null && isOpen(step) && <Override execution={execution} step={step} />}
+          <Link
+            from="/executions/$executionId"
+            to="."
+            search={(before) => ({ ...before, tab: "events" as const, step: step.name })}
+          >
+            Its events
+          </Link>
+        </div>
       </div>
       {step.error != null && !isSameError(step.error, lastError) && <ErrorText error={step.error} isShort />}
       {run !== undefined && beside !== undefined && (
@@ -116,6 +120,10 @@ function ChosenAttempt({
       isOver={execution.ended_at !== null}
     />
   ));
+}
+
+function isOpen({ status }: Step): boolean {
+  return status === "RUNNING" || status === "PENDING";
 }
 
 function nothingText(step: Step, isFailed: boolean, isOver: boolean): string {

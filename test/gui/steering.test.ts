@@ -1,0 +1,58 @@
+import { after, test } from "node:test";
+import { startGui } from "../support/page/gui.ts";
+import { assertUsable } from "../support/page/looks.ts";
+
+/* What people do to executions on their pages: end steps by hand, run again. */
+
+const gui = await startGui();
+after(() => gui.close());
+const { post, opened } = gui;
+
+/** No worker of the page's service runs duckdb: its step waits until somebody ends it. */
+const WAITING = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: waiting, path: steering/waiting }
+workflow:
+  - step: stuck
+    tool: { kind: duckdb, query: "select 1" }
+    next: { arcs: [{ step: use }] }
+  - step: use
+    tool: { kind: noop, result: { got: "{{ stuck.rows }}" } }
+`;
+await post("/api/catalog/register", { content: WAITING });
+const start = async (path: string, workload = {}, waitMs = 30_000) =>
+  String((await post("/api/execute", { path: `steering/${path}`, workload, wait_ms: waitMs }))["execution_id"]);
+
+test("a step that is stuck is completed by hand with a result, and what follows uses it", async () => {
+  const id = await start("waiting", {}, 0);
+  const page = await opened(`/executions/${id}?step=stuck`);
+  await page.getByRole("button", { name: "End by hand …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(/^Complete it/).check();
+  await dialog.getByLabel("Result, as YAML or JSON").fill("rows: 7");
+  await dialog.getByLabel("Why").fill("the database is gone");
+  await assertUsable(page);
+  await dialog.getByRole("button", { name: "Complete it" }).click();
+  await page.locator('[data-part="answer"]').getByText("It has ended: completed").waitFor();
+  await page.goto(`${gui.serving.url}/executions/${id}?tab=data`);
+  await page.getByText("got").first().waitFor();
+  await page.getByText("7", { exact: true }).first().waitFor();
+  await page.goto(`${gui.serving.url}/executions/${id}?tab=events`);
+  await page.locator(".event-row").getByText("step.overridden").first().waitFor();
+  await page.close();
+});
+
+test("a step is failed by hand with a code, and one that has ended offers no such thing", async () => {
+  const id = await start("waiting", {}, 0);
+  const page = await opened(`/executions/${id}?step=stuck`);
+  await page.getByRole("button", { name: "End by hand …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(/^Fail it/).check();
+  await dialog.getByLabel("Error code").fill("NO_DATABASE");
+  await dialog.getByLabel("Why").fill("the database is gone");
+  await dialog.getByRole("button", { name: "Fail it" }).click();
+  await page.locator('[data-part="answer"]').getByText("It has ended: failed").waitFor();
+  await page.getByText("NO_DATABASE").first().waitFor();
+  await page.getByRole("button", { name: "End by hand …" }).waitFor({ state: "detached" });
+  await page.close();
+});
