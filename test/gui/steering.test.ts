@@ -8,7 +8,7 @@ const gui = await startGui();
 after(() => gui.close());
 const { post, opened } = gui;
 
-/** No worker of the page's service runs duckdb: its step waits until somebody ends it. */
+/** No worker of the page's service runs duckdb: its step waits until it is ended by hand. */
 const WAITING = `apiVersion: flow/v2
 kind: Playbook
 metadata: { name: waiting, path: steering/waiting }

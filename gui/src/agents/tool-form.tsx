@@ -1,11 +1,12 @@
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { Field } from "../catalog/run/field.tsx";
-import { readInputs, readMap, type Texts, textOf } from "../catalog/run/input-values.ts";
+import { readInputs, type Texts, textOf } from "../catalog/run/input-values.ts";
 import { fieldsOfSchema } from "../catalog/run/inputs.ts";
 import { useFocusOnProblem } from "../catalog/run/use-focus-on-problem.ts";
 import type { Allowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
+import { readMap } from "../parts/read-yaml.ts";
 import type { McpTool } from "./mcp-tools.ts";
 
 /** A field for each argument of a tool. An argument that is not needed and left empty is not sent. */

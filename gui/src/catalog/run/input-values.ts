@@ -1,5 +1,6 @@
 import { problemsBySchema } from "../../../../src/schema/rules/json-schema.ts";
-import { isJsonObject, type Json, type JsonObject, setOwn } from "../../../../src/schema/words/json.ts";
+import { type Json, type JsonObject, setOwn } from "../../../../src/schema/words/json.ts";
+import { isTemplate, readYaml } from "../../parts/read-yaml.ts";
 import type { InputField } from "./inputs.ts";
 
 /** What stands in a form, by the names of its fields. */
@@ -56,14 +57,6 @@ export async function readInputs(fields: readonly InputField[], texts: Texts): P
   return { values, problems };
 }
 
-/** A map that is written as YAML; nothing written is an empty one. Throws an `Error` that says what is wrong. */
-export async function readMap(text: string): Promise<JsonObject> {
-  if (text.trim() === "") return {};
-  const value = await readYaml(text);
-  if (!isJsonObject(value)) throw new Error("must be a map, as `name: value`");
-  return value;
-}
-
 async function readValue(field: InputField, text: string): Promise<Json | undefined> {
   const { kind, choices, initial } = field;
   if (choices !== undefined) {
@@ -84,22 +77,4 @@ async function readValue(field: InputField, text: string): Promise<Json | undefi
   const value = Number(text);
   if (!Number.isFinite(value)) throw new Error("must be a number");
   return value;
-}
-
-function isTemplate(value: Json): boolean {
-  return typeof value === "string" && value.includes("{{");
-}
-
-/** Reads YAML. JSON is read as it is; the parser for the rest of YAML is loaded when something else is written. */
-export async function readYaml(text: string): Promise<Json> {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    if (isTemplate(text)) return text;
-    const { parseDocument } = await import("yaml");
-    const document = parseDocument(text);
-    const [problem] = document.errors;
-    if (problem !== undefined) throw new Error(`is no YAML: ${problem.message.split("\n")[0]}`);
-    return document.toJS({ maxAliasCount: 100 }) as Json;
-  }
 }

@@ -3,10 +3,10 @@ import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "rea
 import { api } from "../../api/client.ts";
 import { queries } from "../../api/queries.ts";
 import type { Execution, Step } from "../../api/types.ts";
-import { readYaml } from "../../catalog/run/input-values.ts";
 import { useAllowed } from "../../parts/allowed.ts";
 import { AllowedButton } from "../../parts/allowed-button.tsx";
 import { DialogEnd } from "../../parts/dialog-end.tsx";
+import { readYaml } from "../../parts/read-yaml.ts";
 
 /** Ends a step by hand: skips it, completes it with a result, or fails it. */
 export function Override({ execution, step }: { execution: Execution; step: Step }): ReactNode {
@@ -65,43 +65,7 @@ function OverrideDialog({
           End {step.name} by hand?
         </h1>
         <p>{whatHappens(step)} What follows from it goes on as if it had ended so by itself.</p>
-        <fieldset className="choices">
-          <legend>How</legend>
-          {(Object.keys(ACTIONS) as Action[]).map((name) => (
-            <label key={name} className="row">
-              <input type="radio" name="action" checked={action === name} onChange={() => setAction(name)} />
-              {ACTIONS[name]}
-            </label>
-          ))}
-        </fieldset>
-        {action === "complete" && (
-          <label className="field">
-            Result, as YAML or JSON
-            <textarea name="result" className="mono" rows={5} spellCheck={false} />
-          </label>
-        )}
-        {action === "fail" && (
-          <>
-            <label className="field">
-              Error code
-              <input name="code" className="mono" required maxLength={64} defaultValue="OVERRIDDEN" />
-            </label>
-            <label className="field">
-              Message
-              <input name="message" maxLength={500} />
-            </label>
-          </>
-        )}
-        {step.loop !== undefined && (
-          <label className="field">
-            Iteration, from 0; empty for all that are open
-            <input name="iteration" type="number" min={0} step={1} />
-          </label>
-        )}
-        <label className="field">
-          Why
-          <input name="reason" required maxLength={500} placeholder="Stands in the log and in the audit log" />
-        </label>
+        <Fields step={step} action={action} onAction={setAction} />
         <DialogEnd
           action={override}
           submit={`${action[0]?.toUpperCase()}${action.slice(1)} it`}
@@ -111,6 +75,51 @@ function OverrideDialog({
         />
       </form>
     </dialog>
+  );
+}
+
+/** How it ends, and what that takes. */
+function Fields({ step, action, onAction }: { step: Step; action: Action; onAction(action: Action): void }): ReactNode {
+  return (
+    <>
+      <fieldset className="choices">
+        <legend>How</legend>
+        {(Object.keys(ACTIONS) as Action[]).map((name) => (
+          <label key={name} className="row">
+            <input type="radio" name="action" checked={action === name} onChange={() => onAction(name)} />
+            {ACTIONS[name]}
+          </label>
+        ))}
+      </fieldset>
+      {action === "complete" && (
+        <label className="field">
+          Result, as YAML or JSON
+          <textarea name="result" className="mono" rows={5} spellCheck={false} />
+        </label>
+      )}
+      {action === "fail" && (
+        <>
+          <label className="field">
+            Error code
+            <input name="code" className="mono" required maxLength={64} defaultValue="OVERRIDDEN" />
+          </label>
+          <label className="field">
+            Message
+            <input name="message" maxLength={500} />
+          </label>
+        </>
+      )}
+      {step.loop !== undefined && (
+        <label className="field">
+          Iteration, from 0; empty for all that are open
+          <input name="iteration" type="number" min={0} step={1} />
+        </label>
+      )}
+      <label className="field">
+        Why
+        <input name="reason" required maxLength={500} placeholder="Stands in the log and in the audit log" />
+      </label>
+    </>
   );
 }
 
