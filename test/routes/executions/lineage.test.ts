@@ -79,6 +79,17 @@ test("pages of every size give the same descendants, and ancestors with the firs
   assert.deepEqual([second.up, second.down], [[], ["4 rerun 3"]]);
 });
 
+test("lists say of a rerun and of a hook what they came from, deleted or not", async () => {
+  const startedBy = async (query: string) =>
+    ((await work.get(`/api/executions?${query}`)).body["executions"] as Body[]).map(({ started_by }) => started_by);
+  assert.deepEqual(await startedBy("started_by=rerun"), [
+    { kind: "rerun", id: "1", name: "shop/a" },
+    { kind: "rerun", id: "4", name: "shop/a" },
+    { kind: "rerun", id: "3", name: "shop/a" },
+  ]);
+  assert.deepEqual(await startedBy("q=by:execution+by_id:5"), [{ kind: "execution", id: "5", name: "other/x" }]);
+});
+
 test("an execution that is not there, or only its rest, has no lineage; a cursor of another one is refused", async () => {
   assert.equal((await work.get("/api/executions/999/lineage")).status, 404);
   assert.equal((await work.get("/api/executions/3/lineage")).status, 404);
