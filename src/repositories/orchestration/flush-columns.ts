@@ -10,7 +10,7 @@ import type {
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { auditRow } from "../access/audit.ts";
-import { type BulkColumn, column, columns, type Getters } from "../database/bulk-table.ts";
+import { type BulkColumn, column, columns, type Getters } from "../database/bulk-columns.ts";
 import { batch } from "../tables/batch.ts";
 import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution, executionLabel } from "../tables/execution.ts";

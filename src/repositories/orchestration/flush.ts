@@ -1,6 +1,6 @@
 import type { Flush } from "../../ports/execution-store.ts";
 import { AUDIT_COLUMNS, AUDIT_RECORD } from "../access/audit.ts";
-import type { SentAs } from "../database/bulk-table.ts";
+import type { SentAs } from "../database/bulk-columns.ts";
 import type { Database } from "../database/database.ts";
 import { attachPayloads, replacedPayloads } from "./attached-payloads.ts";
 import { type FlushTable, flushColumns, isRead, TABLES } from "./flush-columns.ts";
