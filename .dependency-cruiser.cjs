@@ -128,6 +128,7 @@ const ROOMS = {
     keychain: ["access", "database", "tables"],
     access: ["database", "tables"],
     workers: ["access", "database", "tables"],
+    bulk: ["database", "tables"],
     executions: ["orchestration", "database", "tables"],
     doctor: ["orchestration", "database", "tables"],
     orchestration: ["access", "database", "tables"],
@@ -160,6 +161,7 @@ const ROOMS = {
   schema: { routes: ["api", "rules", "words"], documents: ["api", "words"], api: ["rules", "words"], rules: ["words"] },
   services: {
     login: ["credentials", "access"],
+    bulk: ["executions", "access"],
     mcp: ["executions", "catalog"],
     overview: ["diagnosis", "workers"],
     diagnosis: ["orchestration/memory"],

@@ -13,6 +13,7 @@ import type { LoginSessions } from "../services/access/login-sessions.ts";
 import type { Roles } from "../services/access/roles.ts";
 import type { SessionChanges } from "../services/access/session-changes.ts";
 import type { Users } from "../services/access/users.ts";
+import type { BulkOperations } from "../services/bulk/bulk.ts";
 import type { Catalog } from "../services/catalog/catalog.ts";
 import type { Credentials } from "../services/credentials/credentials.ts";
 import type { TransientValues } from "../services/credentials/key-values.ts";
@@ -88,6 +89,7 @@ export interface AppLimits {
 export interface AppDeps {
   catalog: Catalog;
   executions: Executions;
+  bulk: BulkOperations;
   orchestrator: Pick<Orchestrator, "claim" | "report">;
   workers: Workers;
   claimSecrets: ClaimSecrets;
@@ -166,7 +168,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     catalog: catalogRoutes(deps.catalog, deps.audit),
     execute: executeRoutes(deps.executions, deps.stopping),
     execution: executionRoutes(deps.executions, deps.stopping, deps.audit),
-    steering: steeringRoutes(deps.executions, deps.audit),
+    steering: steeringRoutes(deps.executions, deps.bulk, deps.audit),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, streams),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),

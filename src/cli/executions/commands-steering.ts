@@ -1,4 +1,5 @@
-import type { CliCommand, CliEntry } from "../command-line/command.ts";
+import type { BulkAction } from "../../schema/api/steering.ts";
+import type { CliArgument, CliCommand, CliCommandSet, CliEntry } from "../command-line/command.ts";
 import { SERVER_OPTIONS } from "../command-line/common-options.ts";
 
 const SKIP: CliCommand = {
@@ -30,5 +31,69 @@ Examples
   load: async () => (await import("./skip.ts")).skipStep,
 };
 
+/** The commands of `flow bulk` that begin an operation. */
+function bulkCommand(action: BulkAction, summary: string): CliCommand {
+  return {
+    name: action,
+    summary,
+    arguments: [],
+    options: [
+      {
+        name: "filter",
+        value: "QUERY",
+        summary: "Which ones, as in the search of the page: 'status:failed path:etl/*'",
+      },
+      { name: "reason", value: "TEXT", summary: "Why; it is kept with each execution" },
+      { name: "no-cascade", summary: "Leave their sub-playbooks as they are" },
+      { name: "dry-run", summary: "Only say how many it would be, and list some of them" },
+      { name: "wait", summary: "Wait until it has ended; Ctrl-C leaves it running" },
+      ...SERVER_OPTIONS,
+    ],
+    load: async () => (await import("./bulk.ts")).bulkAction(action),
+  };
+}
+
+const BULK_ID: CliArgument = { name: "id", summary: "Id of the bulk operation" };
+
+/** The commands of `flow bulk` that change one. */
+function bulkControl(name: string, what: "bulkCancel" | "bulkPause" | "bulkResume", summary: string): CliCommand {
+  return {
+    ...{ name, summary },
+    arguments: [BULK_ID],
+    options: SERVER_OPTIONS,
+    load: async () => (await import("./bulk.ts")).bulkChange(what),
+  };
+}
+
+const BULK: CliCommandSet = {
+  name: "bulk",
+  summary: "Cancel, pause or resume every execution that a filter means",
+  commands: [
+    bulkCommand("cancel", "Cancel them"),
+    bulkCommand("pause", "Pause them"),
+    bulkCommand("resume", "Resume them"),
+    bulkCommand("rerun", "Repeat them"),
+    {
+      ...{ name: "status", summary: "Show how far an operation is, and what failed" },
+      arguments: [BULK_ID],
+      options: [{ name: "wait", summary: "Wait until it has ended" }, ...SERVER_OPTIONS],
+      load: async () => (await import("./bulk.ts")).bulkStatus,
+    },
+    bulkControl("stop", "bulkCancel", "End an operation: what it has not come to stays as it is"),
+    bulkControl("hold", "bulkPause", "Let an operation begin nothing further"),
+    bulkControl("continue", "bulkResume", "Let an operation go on"),
+  ],
+  details: `What the filter means is fixed with the call; the servers then work it off in the background, also if one of them dies. Each
+execution is decided by the rights that you have at its turn. --dry-run shows what it would be.
+
+Exit codes
+  0 begun, or with --wait done   1 some have failed, or the server cannot be reached   2 no such operation, or a filter that cannot be read
+
+Examples
+  flow bulk cancel --filter 'status:running path:etl/* label.team:data' --dry-run
+  flow bulk pause --filter 'status:running path:etl/**' --reason "the warehouse is down" --wait
+  flow bulk status 7300`,
+};
+
 /** The commands that steer what a server executes. */
-export const STEERING_COMMANDS: readonly CliEntry[] = [SKIP];
+export const STEERING_COMMANDS: readonly CliEntry[] = [SKIP, BULK];

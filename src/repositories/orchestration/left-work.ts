@@ -12,6 +12,8 @@ export interface LeftWork {
   results: boolean;
   /** Pools of workers that are not revoked. */
   pools: boolean;
+  /** Operations on many executions that are under way. */
+  bulk: boolean;
 }
 
 /**
@@ -27,6 +29,7 @@ export async function findLeftWork({ sql }: Database): Promise<LeftWork> {
       exists (select from flow.execution where deadline_at <= now() and ended_at is null) as overdue,
       exists (select from flow.result where scope in ('step', 'execution'))
         or exists (select from flow.result where scope = 'workflow') as results,
-      exists (select from flow.worker_pool where revoked_at is null) as pools`;
+      exists (select from flow.worker_pool where revoked_at is null) as pools,
+      exists (select from flow.bulk where status = 'running') as bulk`;
   return row;
 }

@@ -2,11 +2,13 @@ import { systemClock } from "../../adapters/system-clock.ts";
 import type { Lifecycle } from "../../platform/system/lifecycle.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import { deleteOldSessions } from "../../repositories/access/login-sessions.ts";
+import { deleteOldBulk } from "../../repositories/bulk/bulk.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { ensureEventPartitions } from "../../repositories/executions/event-partitions.ts";
 import { deleteExpiredTransients } from "../../repositories/executions/execution-values.ts";
 import { findLeftWork, type LeftWork } from "../../repositories/orchestration/left-work.ts";
 import type { Audit } from "../../services/access/audit.ts";
+import type { BulkOperations } from "../../services/bulk/bulk.ts";
 import type { TransientValues } from "../../services/credentials/key-values.ts";
 import type { ExecutionReader } from "../../services/executions/execution-reader.ts";
 import type { Elsewhere } from "../../services/executions/follow-other-servers.ts";
@@ -37,6 +39,7 @@ export interface UpkeepDeps {
   retention: Retention;
   results: Pick<Results, "sweep" | "removeLeftovers">;
   pools: Pick<Pools, "refresh">;
+  bulk: Pick<BulkOperations, "workOff" | "end">;
   logger: Logger;
   lifecycle: Lifecycle;
 }
@@ -56,6 +59,8 @@ const ELSEWHERE_MS = 25;
 const WATCHED_MS = 1_000;
 /** With {@link POLL_MS} how old what a server knows of pools may be, 2 s: another server may have made one. */
 const POOLS_MS = 1_000;
+/** How long people can look at operations on many executions that have ended. */
+const BULK_DAYS = 30;
 const DAY_MS = 86_400_000;
 /** Time between two signs of life. */
 const PRESENCE_MS = 10_000;
@@ -71,20 +76,8 @@ export const RETENTION_INTERVAL_MS = 300_000;
  * retention. What fails is logged and tried again; the database being away for a while is no reason to end.
  */
 export function startUpkeep(deps: UpkeepDeps): void {
-  const {
-    recovery,
-    reader,
-    elsewhere,
-    database,
-    presence,
-    audit,
-    keychainUpkeep,
-    transient,
-    results,
-    reaper,
-    retention,
-  } = deps;
-  const { logger, lifecycle } = deps;
+  const { recovery, reader, elsewhere, database, presence, audit, keychainUpkeep, transient, results } = deps;
+  const { reaper, retention, logger, lifecycle } = deps;
   const left = createLeftWorkLooks<keyof LeftWork>(() => findLeftWork(database), ["pools"]);
   const whenLeft = (reason: keyof LeftWork, intervalMs = AFTER_LOOK_MS) => ({
     intervalMs,
@@ -103,6 +96,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     { name: "forget idle executions", intervalMs: 1_000, runOnce: () => recovery.sweep() },
     { name: "forget executions that were read", intervalMs: 5_000, runOnce: () => reader.sweep() },
     { name: "read the pools of workers", ...whenLeft("pools", POOLS_MS), runOnce: () => deps.pools.refresh() },
+    ...bulkWork(deps, whenLeft("bulk")),
     { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
     { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => deps.asOwner(ensureEventPartitions) },
     repeatWhileFull("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),
@@ -136,7 +130,29 @@ export function startUpkeep(deps: UpkeepDeps): void {
   lifecycle.add("the background work", async () => {
     // Another server may do the same at once. Without the database it waits for the end of the lease.
     await Promise.all([stop(), retention.end().catch(() => undefined)]);
+    await deps.bulk.end().catch(() => undefined);
     await reaper?.reaper.release().catch(() => undefined);
     await presence.end().catch(() => undefined);
   });
+}
+
+/** Operations on many executions, by whichever server comes first, and the deletion of old ones. */
+function bulkWork(
+  { bulk, database }: Pick<UpkeepDeps, "bulk" | "database">,
+  when: Pick<BackgroundWork, "intervalMs" | "until">,
+): BackgroundWork[] {
+  let isBehind = false;
+  const workOff: BackgroundWork = {
+    name: "work off bulk operations",
+    ...when,
+    async runOnce() {
+      isBehind = false;
+      isBehind = await bulk.workOff();
+    },
+    isBehind: () => isBehind,
+  };
+  const clean = repeatWhileFull("delete old bulk operations", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
+    deleteOldBulk(database, BULK_DAYS, limit),
+  );
+  return [workOff, clean];
 }

@@ -22,6 +22,7 @@ import { createLoginSessions, type LoginSessions } from "../../services/access/l
 import { createRoles, type Roles } from "../../services/access/roles.ts";
 import { createSessionChanges, type SessionChanges } from "../../services/access/session-changes.ts";
 import { createUsers, type Users } from "../../services/access/users.ts";
+import { type BulkOperations, createBulkOperations } from "../../services/bulk/bulk.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
 import type { Documents } from "../../services/catalog/documents.ts";
 import { type Credentials, createCredentials } from "../../services/credentials/credentials.ts";
@@ -85,6 +86,16 @@ export type ServiceConfig = Pick<
 > &
   Partial<Pick<Config, "serverToken">>;
 
+/** What is done with executions, one by one and many at once. */
+function executionsOf(
+  deps: Omit<Parameters<typeof createExecutions>[0], "now">,
+  holder: string,
+): Pick<Services, "executions" | "bulk"> {
+  const executions = createExecutions({ ...deps, now: systemClock.now });
+  const bulk = createBulkOperations({ ...deps, executions, holder, busy: () => performance.now() });
+  return { executions, bulk };
+}
+
 /** What the service is made of. */
 export interface ServicesDeps {
   database: Database;
@@ -116,6 +127,7 @@ export interface Services {
   orchestrator: Orchestrator;
   reader: ExecutionReader;
   executions: Executions;
+  bulk: BulkOperations;
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;
@@ -199,10 +211,7 @@ export function wireServices(deps: ServicesDeps): Services {
     loginSessions: createLoginSessions({ database, audit }),
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),
-    executions: createExecutions({
-      ...{ database, programs, orchestrator, reader, results, access, audit },
-      now: systemClock.now,
-    }),
+    ...executionsOf({ database, programs, orchestrator, reader, results, access, audit }, deps.processor),
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },

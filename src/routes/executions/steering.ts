@@ -1,13 +1,19 @@
 import { STEERING_ROUTES } from "../../schema/routes/steering.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
+import type { BulkOperations } from "../../services/bulk/bulk.ts";
 import type { Executions } from "../../services/executions/executions.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
+import { bulkHandlers } from "./bulk.ts";
 
 /** Steering executions (control, section 1). Who did it stands in the log of the execution and in the audit log. */
-export function steeringRoutes(executions: Pick<Executions, "override">, audit: Pick<Audit, "record">) {
+export function steeringRoutes(
+  executions: Pick<Executions, "override">,
+  bulk: BulkOperations,
+  audit: Pick<Audit, "record">,
+) {
   return serve(STEERING_ROUTES, {
     override: async ({ body, json }, c) => {
       const id = pathId(c.req.param("execution_id") ?? "", "execution");
@@ -20,5 +26,6 @@ export function steeringRoutes(executions: Pick<Executions, "override">, audit: 
       await audit.record(audited(caller, route.audit.action, `execution/${id}`, { detail }));
       return json({ execution_id: id, step, status });
     },
+    ...bulkHandlers(bulk, audit),
   });
 }

@@ -1,6 +1,10 @@
 import * as v from "valibot";
+import { ExecutionFilterBody } from "../rules/execution-filter-schema.ts";
+import { EXECUTION_STATES } from "../rules/execution-states.ts";
 import type { Json } from "../words/json.ts";
-import { IdText, JsonValue, storableText } from "../words/wire.ts";
+import { IdText, JsonObjectValue, JsonValue, storableText, Timestamp, VersionNumber } from "../words/wire.ts";
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** Longest reason, in characters. */
 const REASON_MAX = 1_024;
@@ -65,3 +69,81 @@ export const OverrideAnswer = v.object({
     ),
   ),
 });
+
+/** What one call does with many executions. */
+export const BULK_ACTIONS = ["cancel", "pause", "resume", "rerun"] as const;
+export type BulkAction = (typeof BULK_ACTIONS)[number];
+
+/** States of such an operation; the last two are final. */
+export const BULK_STATUSES = ["running", "paused", "completed", "cancelled"] as const;
+export type BulkStatus = (typeof BULK_STATUSES)[number];
+
+/** Most executions of one operation: their ids are written with it. */
+export const BULK_MATCHED_MAX = 100_000;
+
+/** Failures that its answer lists; `counts` has their number. */
+export const BULK_FAILURES_LISTED = 100;
+
+/** Executions that a preview shows. */
+export const BULK_SAMPLE = 20;
+
+const SteerOptions = v.strictObject({
+  reason: v.exactOptional(v.pipe(storableText(REASON_MAX), v.description("Why; it is in the log of each."))),
+  cascade: v.exactOptional(v.pipe(v.boolean(), v.description("Children too; true by default."))),
+});
+
+const ActionName = v.picklist(BULK_ACTIONS);
+
+/** Body of `POST /api/executions/bulk`. */
+export const BulkBody = v.strictObject({
+  action: v.pipe(ActionName, v.description("What to do with each of them.")),
+  filter: v.pipe(
+    ExecutionFilterBody,
+    v.description(
+      "Which ones, by the keys of the list's parameters: one of them at least. What it means is fixed with the call.",
+    ),
+  ),
+  options: v.exactOptional(v.pipe(SteerOptions, v.description("As in the body of the call that does it with one."))),
+  dry_run: v.exactOptional(v.pipe(v.boolean(), v.description("Only say how many it would be, and show some of them."))),
+});
+
+const SampleAnswer = v.object({
+  execution_id: IdText,
+  path: v.string(),
+  version: VersionNumber,
+  status: v.picklist(EXECUTION_STATES),
+  started_at: Timestamp,
+});
+
+/** Answer of `POST /api/executions/bulk`: 202, and 200 for a preview. */
+export const BulkStartAnswer = v.object({
+  bulk_id: v.exactOptional(v.pipe(IdText, v.description("Absent in a preview."))),
+  matched: count,
+  sample: v.exactOptional(
+    v.pipe(v.array(SampleAnswer), v.description(`In a preview the newest ${BULK_SAMPLE} of them.`)),
+  ),
+});
+export type BulkStartAnswer = v.InferOutput<typeof BulkStartAnswer>;
+
+/** Answer of `GET /api/executions/bulk/{bulk_id}`, and of what changes it. */
+export const BulkAnswer = v.object({
+  bulk_id: IdText,
+  action: ActionName,
+  status: v.picklist(BULK_STATUSES),
+  filter: JsonObjectValue,
+  options: JsonObjectValue,
+  by: v.pipe(v.string(), v.description("Who asked for it.")),
+  created_at: Timestamp,
+  ended_at: v.nullable(Timestamp),
+  counts: v.object({
+    matched: count,
+    done: count,
+    failed: count,
+    skipped: v.pipe(count, v.description("There was nothing to do: ended, paused already, deleted meanwhile.")),
+  }),
+  failures: v.pipe(
+    v.array(v.object({ execution_id: IdText, code: v.string(), message: v.string() })),
+    v.description(`The first ${BULK_FAILURES_LISTED} of those that failed.`),
+  ),
+});
+export type BulkAnswer = v.InferOutput<typeof BulkAnswer>;

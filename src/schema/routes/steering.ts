@@ -1,4 +1,4 @@
-import { OverrideAnswer, OverrideBody } from "../api/steering.ts";
+import { BulkAnswer, BulkBody, BulkStartAnswer, OverrideAnswer, OverrideBody } from "../api/steering.ts";
 import { contract } from "./contract.ts";
 
 /** Steering executions beyond pause and resume (control, section 1). */
@@ -16,4 +16,43 @@ export const STEERING_ROUTES = {
     status: 202,
     refusals: [404, 409, 413, 422],
   }),
+  bulk: contract({
+    method: "post",
+    path: "/api/executions/bulk",
+    summary:
+      "Cancels, pauses or resumes all executions that a filter means now, in the background; or with dry_run says how many these are",
+    access: "operator",
+    user: { action: "execute", of: "list" },
+    audit: { action: "execution.bulk", resource: "execution" },
+    body: BulkBody,
+    answer: BulkStartAnswer,
+    status: 202,
+    refusals: [413, 422],
+  }),
+  bulkStatus: contract({
+    method: "get",
+    path: "/api/executions/bulk/:bulk_id",
+    summary: "How far an operation on many executions is, and what failed; users see their own",
+    access: "operator",
+    user: "session",
+    answer: BulkAnswer,
+    refusals: [404, 422],
+  }),
+  bulkCancel: bulkChange("cancel", "Ends it: what it has not come to stays as it is"),
+  bulkPause: bulkChange("pause", "Nothing further of it is begun"),
+  bulkResume: bulkChange("resume", "It goes on"),
 } as const;
+
+/** A route that changes an operation on many executions. */
+function bulkChange<const W extends "cancel" | "pause" | "resume">(what: W, summary: string) {
+  return contract({
+    method: "post",
+    path: `/api/executions/bulk/:bulk_id/${what}` as const,
+    summary,
+    access: "operator",
+    user: "session",
+    audit: { action: `execution.bulk_${what}`, resource: "bulk/:bulk_id" },
+    answer: BulkAnswer,
+    refusals: [404, 409, 422],
+  });
+}

@@ -18,7 +18,8 @@ export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
     description display_name email error error_code event_type every failed heads hidden if_changed include_data input is_active is_live issuer iteration limit
     meta name order parent_iter parent_step permission_id permissions playbook_path playbooks q reason resource resource_kind
     resource_type at result return_step role roles roots_only schema sealed session_id since stale_seconds started_by status step steps_after strict tag
-    tags target token_sha256 type until user user_id values version wait_ms worker workload labels paths`,
+    tags target token_sha256 type until user user_id values version wait_ms worker workload labels paths
+    bulk_id dry_run filter options`,
   ),
 };
 

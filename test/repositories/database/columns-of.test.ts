@@ -7,6 +7,7 @@ import type { Database } from "../../../src/repositories/database/database.ts";
 import * as audit from "../../../src/repositories/tables/audit.ts";
 import * as auth from "../../../src/repositories/tables/auth.ts";
 import * as batch from "../../../src/repositories/tables/batch.ts";
+import * as bulk from "../../../src/repositories/tables/bulk.ts";
 import * as catalog from "../../../src/repositories/tables/catalog.ts";
 import * as event from "../../../src/repositories/tables/event.ts";
 import * as execution from "../../../src/repositories/tables/execution.ts";
@@ -20,7 +21,7 @@ before(async () => {
   database = await openServiceDatabase();
 });
 
-const TABLES = [audit, auth, batch, catalog, event, execution, result, runtime, secret]
+const TABLES = [audit, auth, batch, bulk, catalog, event, execution, result, runtime, secret]
   .flatMap((file) => Object.values<unknown>(file))
   .filter((each): each is PgTable => is(each, PgTable));
 

@@ -7,7 +7,7 @@ import { openServiceDatabase } from "../service-database.ts";
 
 // Nothing that one of the background works would find may be missing here.
 
-const NONE: LeftWork = { commands: false, batches: false, overdue: false, results: false, pools: false };
+const NONE: LeftWork = { commands: false, batches: false, overdue: false, results: false, pools: false, bulk: false };
 
 let database: Database;
 let setup: StoreSetup;
@@ -93,5 +93,20 @@ test("each open thing is found, and what is over is not", async () => {
         values ('p', '{a}', ${"a".repeat(64)}, 'me', ${revoked}::text::timestamptz)`;
     });
     assert.deepEqual(found, { ...NONE, pools: revoked === null });
+  }
+});
+
+test("an operation on many executions is found while it is under way, and not while it is paused", async () => {
+  for (const [status, bulk] of [
+    ["running", true],
+    ["paused", false],
+  ] as const) {
+    const found = await foundAfter(async (sql) => {
+      await sql`delete from flow.command`;
+      await sql`
+        insert into flow.bulk (bulk_id, action, status, filter, options, asked_by)
+        values (1, 'cancel', ${status}, '{}', '{}', 'operator')`;
+    });
+    assert.deepEqual(found, { ...NONE, bulk }, status);
   }
 });

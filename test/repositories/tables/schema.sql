@@ -26,6 +26,45 @@ END))
   UNIQUE INDEX batch_for_idempotency btree (caller, idempotency_key) WHERE (idempotency_key IS NOT NULL)
   INDEX batch_for_recovery btree (request_id) WHERE (state = ANY (ARRAY['accepted'::text, 'processing'::text]))
 
+table bulk
+  bulk_id bigint not null
+  action text not null
+  status text not null
+  filter jsonb not null
+  options jsonb not null
+  asked_by text not null
+  user_id bigint
+  matched integer not null default 0
+  done integer not null default 0
+  failed integer not null default 0
+  skipped integer not null default 0
+  worker text
+  lease_expires_at timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  ended_at timestamp(3) with time zone
+  bulk_action CHECK ((action = ANY (ARRAY['cancel'::text, 'pause'::text, 'resume'::text, 'rerun'::text])))
+  bulk_counts CHECK (((LEAST(done, failed, skipped) >= 0) AND (((done + failed) + skipped) <= matched)))
+  bulk_end CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['completed'::text, 'cancelled'::text]))))
+  bulk_lease CHECK ((num_nulls(worker, lease_expires_at) = ANY (ARRAY[0, 2])))
+  bulk_status CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'completed'::text, 'cancelled'::text])))
+  bulk_pkey PRIMARY KEY (bulk_id)
+  INDEX bulk_for_retention btree (ended_at) WHERE (ended_at IS NOT NULL)
+  INDEX bulk_for_work btree (updated_at) WHERE (status = 'running'::text)
+
+table bulk_item
+  bulk_id bigint not null
+  execution_id bigint not null
+  state text not null default 'pending'::text
+  code text
+  message text
+  new_execution_id bigint
+  bulk_item_state CHECK ((state = ANY (ARRAY['pending'::text, 'begun'::text, 'done'::text, 'failed'::text, 'skipped'::text])))
+  bulk_item_why CHECK ((((code IS NULL) = (message IS NULL)) AND ((code IS NOT NULL) OR (state <> 'failed'::text))))
+  bulk_item_pkey PRIMARY KEY (bulk_id, execution_id)
+  INDEX bulk_item_for_failures btree (bulk_id, execution_id) WHERE (state = 'failed'::text)
+  INDEX bulk_item_for_work btree (bulk_id, execution_id) WHERE (state = ANY (ARRAY['pending'::text, 'begun'::text]))
+
 table catalog
   catalog_id bigint not null
   path text collate "C" not null

@@ -9,6 +9,7 @@ import type { Database } from "../../../src/repositories/database/database.ts";
 import * as audit from "../../../src/repositories/tables/audit.ts";
 import * as access from "../../../src/repositories/tables/auth.ts";
 import * as batch from "../../../src/repositories/tables/batch.ts";
+import * as bulk from "../../../src/repositories/tables/bulk.ts";
 import * as catalog from "../../../src/repositories/tables/catalog.ts";
 import * as columns from "../../../src/repositories/tables/columns.ts";
 import * as event from "../../../src/repositories/tables/event.ts";
@@ -19,7 +20,18 @@ import * as secret from "../../../src/repositories/tables/secret.ts";
 import { describeSchema } from "../describe-schema.ts";
 import { openServiceDatabase } from "../service-database.ts";
 
-const MODULES = { ...access, ...audit, ...batch, ...catalog, ...event, ...execution, ...result, ...runtime, ...secret };
+const MODULES = {
+  ...access,
+  ...audit,
+  ...batch,
+  ...bulk,
+  ...catalog,
+  ...event,
+  ...execution,
+  ...result,
+  ...runtime,
+  ...secret,
+};
 const DUMP = packagePath("test/repositories/tables/schema.sql");
 
 let database: Database;

@@ -1,0 +1,72 @@
+import type { Database } from "../database/database.ts";
+
+/** An item to be decided. */
+export interface BulkItem {
+  executionId: string;
+  /** A server has begun with it before, and has not written what came of it. */
+  isAgain: boolean;
+}
+
+/** What has come of an item. */
+export interface BulkOutcome {
+  executionId: string;
+  state: "done" | "failed" | "skipped";
+  /** Why it failed or was skipped. */
+  why?: { code: string; message: string };
+  /** The execution that a rerun has started. */
+  newExecutionId?: string;
+}
+
+/** An item that failed. */
+export interface BulkFailure {
+  executionId: string;
+  code: string;
+  message: string;
+}
+
+/** Marks the next items of an operation as begun, in the order of their ids. For the server that holds the operation's lease. */
+export async function beginBulkItems({ sql }: Database, bulkId: string, limit: number): Promise<BulkItem[]> {
+  return await sql<BulkItem[]>`
+    with next as (
+      select execution_id, state = 'begun' as again from flow.bulk_item
+      where bulk_id = ${bulkId} and state in ('pending', 'begun')
+      order by execution_id limit ${limit}
+      for update
+    ), begun as (
+      update flow.bulk_item as i set state = 'begun' from next
+      where i.bulk_id = ${bulkId} and i.execution_id = next.execution_id and i.state = 'pending'
+    )
+    select execution_id as "executionId", again as "isAgain" from next order by execution_id`;
+}
+
+/** Writes what came of items, and counts each once: one that another server has ended meanwhile keeps what that has written. */
+export async function endBulkItems({ sql }: Database, bulkId: string, outcomes: readonly BulkOutcome[]): Promise<void> {
+  const column = <T>(of: (outcome: BulkOutcome) => T) => outcomes.map(of);
+  await sql`
+    with told as (
+      select * from unnest(
+        ${column(({ executionId }) => executionId)}::bigint[], ${column(({ state }) => state)}::text[],
+        ${column(({ why }) => why?.code ?? null)}::text[], ${column(({ why }) => why?.message ?? null)}::text[],
+        ${column(({ newExecutionId }) => newExecutionId ?? null)}::bigint[]
+      ) as t (execution_id, state, code, message, new_execution_id)
+    ), ended as (
+      update flow.bulk_item as i
+      set state = told.state, code = told.code, message = told.message, new_execution_id = told.new_execution_id
+      from told
+      where i.bulk_id = ${bulkId} and i.execution_id = told.execution_id and i.state = 'begun'
+      returning i.state
+    )
+    update flow.bulk set
+      done = done + (select count(*) from ended where state = 'done'),
+      failed = failed + (select count(*) from ended where state = 'failed'),
+      skipped = skipped + (select count(*) from ended where state = 'skipped'),
+      updated_at = now()
+    where bulk_id = ${bulkId}`;
+}
+
+/** The first failed items of an operation, by their ids. */
+export async function listBulkFailures({ sql }: Database, bulkId: string, limit: number): Promise<BulkFailure[]> {
+  return await sql<BulkFailure[]>`
+    select execution_id as "executionId", code, message from flow.bulk_item
+    where bulk_id = ${bulkId} and state = 'failed' order by execution_id limit ${limit}`;
+}

@@ -1,0 +1,128 @@
+import type { BulkAction, BulkStatus } from "../../schema/api/steering.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
+import type { Database } from "../database/database.ts";
+import { bulk } from "../tables/bulk.ts";
+
+const COLUMNS = columnsOf(bulk, [
+  "bulkId",
+  "action",
+  "status",
+  "filter",
+  "options",
+  "askedBy",
+  "userId",
+  "matched",
+  "done",
+  "failed",
+  "skipped",
+  "createdAt",
+  "endedAt",
+]);
+
+/** An operation on many executions. */
+export type BulkRow = RowOf<typeof COLUMNS>;
+
+/** An operation to be written. */
+export interface NewBulk {
+  bulkId: string;
+  action: BulkAction;
+  filter: JsonObject;
+  options: JsonObject;
+  askedBy: string;
+  userId: string | null;
+}
+
+/** Writes an operation with the executions that it is about: both or neither. One without any has ended. */
+export async function insertBulk(
+  { sql }: Database,
+  { bulkId, action, filter, options, askedBy, userId }: NewBulk,
+  executionIds: readonly string[],
+): Promise<void> {
+  const isEmpty = executionIds.length === 0;
+  await sql`
+    with made as (
+      insert into flow.bulk (bulk_id, action, status, filter, options, asked_by, user_id, matched, ended_at)
+      values (${bulkId}, ${action}, ${isEmpty ? "completed" : "running"}, ${sql.json(filter)}, ${sql.json(options)},
+        ${askedBy}, ${userId}, ${executionIds.length}, ${isEmpty ? sql`now()` : null})
+      returning bulk_id
+    )
+    insert into flow.bulk_item (bulk_id, execution_id)
+    select made.bulk_id, asked.id from made cross join unnest(${[...executionIds]}::bigint[]) as asked (id)`;
+}
+
+/** One operation, or undefined. */
+export async function findBulk({ sql }: Database, bulkId: string): Promise<BulkRow | undefined> {
+  const [row] = await sql<BulkRow[]>`select ${COLUMNS(sql)} from flow.bulk where bulk_id = ${bulkId}`;
+  return row;
+}
+
+/** Changes its status if it is one of `from`; undefined if it is not. */
+export async function setBulkStatus(
+  { sql }: Database,
+  bulkId: string,
+  from: readonly BulkStatus[],
+  to: BulkStatus,
+): Promise<BulkRow | undefined> {
+  const [row] = await sql<BulkRow[]>`
+    update flow.bulk set status = ${to}, updated_at = now(), ended_at = ${to === "cancelled" ? sql`now()` : null},
+      worker = null, lease_expires_at = null
+    where bulk_id = ${bulkId} and status = any(${[...from]}::text[])
+    returning ${COLUMNS(sql)}`;
+  return row;
+}
+
+/**
+ * Takes, for this server and this long, the operation on which no server worked for longest, of those that no other one works on.
+ * Undefined if all have ended or are paused.
+ */
+export async function claimBulk({ sql }: Database, worker: string, leaseMs: number): Promise<BulkRow | undefined> {
+  const [row] = await sql<BulkRow[]>`
+    update flow.bulk set worker = ${worker}, updated_at = now(),
+      lease_expires_at = now() + ${leaseMs}::float8 * interval '1 millisecond'
+    where bulk_id = (
+      select bulk_id from flow.bulk
+      where status = 'running' and (worker is null or worker = ${worker} or lease_expires_at <= now())
+      order by updated_at limit 1
+      for update skip locked
+    )
+    returning ${COLUMNS(sql)}`;
+  return row;
+}
+
+/** Ends an operation of which no item is left. */
+export async function completeBulk({ sql }: Database, bulkId: string): Promise<void> {
+  await sql`
+    update flow.bulk set status = 'completed', ended_at = now(), updated_at = now(), worker = null, lease_expires_at = null
+    where bulk_id = ${bulkId} and status = 'running'
+      and not exists (select from flow.bulk_item as i where i.bulk_id = ${bulkId} and i.state in ('pending', 'begun'))`;
+}
+
+/** Gives back what this server works on, so that another one may go on at once. */
+export async function releaseBulk({ sql }: Database, worker: string): Promise<void> {
+  await sql`update flow.bulk set worker = null, lease_expires_at = null where worker = ${worker} and status = 'running'`;
+}
+
+/**
+ * Deletes items of operations that ended before this many days, at most `limit` of them, and those operations of which none is left.
+ * Returns the number of rows.
+ */
+export async function deleteOldBulk({ sql }: Database, days: number, limit: number): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    with old as (
+      select bulk_id from flow.bulk where ended_at < now() - ${days}::int * interval '1 day' order by ended_at limit ${limit}
+    ), items as (
+      delete from flow.bulk_item as i using (
+        select bulk_id, execution_id from flow.bulk_item join old using (bulk_id) limit ${limit}
+      ) as gone
+      where i.bulk_id = gone.bulk_id and i.execution_id = gone.execution_id
+      returning 1
+    ), operations as (
+      delete from flow.bulk where bulk_id in (
+        select bulk_id from old where not exists (select from flow.bulk_item as i where i.bulk_id = old.bulk_id)
+      )
+      returning 1
+    )
+    select (select count(*) from items)::int + (select count(*) from operations)::int as count`;
+  return row?.count ?? 0;
+}
