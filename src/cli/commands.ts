@@ -51,6 +51,8 @@ const RUN: CliCommand = {
     { name: "label", value: "NAME=VALUE", many: true, summary: "Word to find a run on a server by; may be repeated" },
     { name: "target", value: "STEP", summary: "Run no further than this step" },
     CREDENTIALS,
+    { name: "from", value: "STEP", summary: "Run this step and what follows it; with --using, here only" },
+    { name: "using", value: "FILE", summary: "Recorded run from which the steps before --from take their results" },
     { name: "record", value: "FILE", summary: "Write every event to a file, one JSON object per line" },
     { name: "json", summary: "Print the outcome as one JSON object, alone on standard output" },
     { name: "quiet", summary: "Show no progress and no output of tools: only warnings, errors and the outcome" },
@@ -83,7 +85,8 @@ Examples
   flow run load.yaml --server http://127.0.0.1:8082 --detach --label team=data
   flow run load.yaml --set day=2026-01-31 --set db.port=5433
   flow run load.yaml --workload @inputs.json --json | jq .result
-  flow run load.yaml --target fetch --record events.jsonl`,
+  flow run load.yaml --target fetch --record events.jsonl
+  flow run load.yaml --from publish --using events.jsonl`,
   load: async () => (await import("./run/run.ts")).runPlaybook,
 };
 

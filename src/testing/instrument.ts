@@ -30,6 +30,11 @@ function withNotes(task: ProgramTask): ProgramTask {
   return { ...task, config: compileTemplate({ ...task.task.config, [NOTES_KEY]: "{{ iter }}" }) };
 }
 
+/** True of a call of an instrumented program. */
+export function hasNotes(config: JsonObject): boolean {
+  return Object.hasOwn(config, NOTES_KEY);
+}
+
 /** A call's config as the real tool would see it, and the names of its iteration (none outside loops). */
 export function takeNotes(config: JsonObject): { config: JsonObject; iter: JsonObject } {
   const { [NOTES_KEY]: iter, ...rest } = config;

@@ -18,13 +18,17 @@ export interface RecordedAnswers {
 
 type Done = EventOf<"task.done">;
 
-/** The answers of a run, its sub-playbooks as the answers of the tasks that called them. */
-export function recordedAnswers({ events, payloads, file }: RecordedRun): RecordedAnswers {
+/** The answers of a run, with `isFinalOnly` without those after which a task was tried again; its sub-playbooks as the answers of the tasks that called them. */
+export function recordedAnswers(
+  { events, payloads, file }: RecordedRun,
+  { isFinalOnly = false }: { isFinalOnly?: boolean } = {},
+): RecordedAnswers {
   const calls = new Map<string, Done[]>();
   const tasks = new Set<string>();
   for (const record of events) {
     if (record.event_type !== "task.done") continue;
     const done = fromRecord(record) as Done;
+    if (isFinalOnly && !done.final) continue;
     const task = `${done.step}.${done.task}`;
     tasks.add(task);
     const key = keyOf(task, done.iteration);

@@ -12,6 +12,8 @@ import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { type JsonObject, setOwn } from "../../schema/words/json.ts";
+import { readRecordedRun } from "../../testing/recorded-run.ts";
+import { type Reuse, reuseBefore } from "../../testing/reuse.ts";
 import { createToolRegistry, type ToolRegistry } from "../../tools/registry.ts";
 import { type CliInput, type CliIo, textOption } from "../command-line/command.ts";
 import { credentialsFile, filesRead, labelsOf, readInputs } from "../documents/inputs.ts";
@@ -33,13 +35,10 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     io.stderr.write("note: --label has no use here: it is for finding the runs of a server\n");
   }
   const watch = createWatch();
-  const { runtime, tools, secretSource } = buildRuntime(
-    config,
-    await credentialsFile(config, options, io.folder),
-    watch,
-  );
+  const parts = buildRuntime(config, await credentialsFile(config, options, io.folder), watch);
+  const { runtime, tools, secretSource } = parts;
   try {
-    const playbook = await loadNamed(runtime, input.arguments[0] ?? "", io);
+    const playbook = await withReuse(await loadNamed(runtime, input.arguments[0] ?? "", io), input, parts);
     const target = checkTarget(playbook, textOption(options, "target"));
     writeWarnings(playbook.warnings, io);
     if (target === undefined) await checkChildren(runtime, playbook, io);
@@ -63,6 +62,26 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
   }
 }
 
+/** With `--from` and `--using` the steps before that one answer from the record. */
+async function withReuse(
+  playbook: LocalPlaybook,
+  { options, io }: CliInput,
+  parts: RuntimeParts,
+): Promise<LocalPlaybook> {
+  const [from, using] = [textOption(options, "from"), textOption(options, "using")];
+  if (from === undefined && using === undefined) return playbook;
+  if (from === undefined || using === undefined) {
+    throw new FlowError(
+      "USAGE",
+      "--from STEP and --using RECORD belong together: the record has what came before the step",
+    );
+  }
+  const reuse = reuseBefore(playbook.program, from, await readRecordedRun(using, io.folder));
+  parts.reuse(reuse);
+  io.stderr.write(`${cleanText(`reused from ${using}: ${reuse.steps.join(", ") || "nothing"}`)}\n`);
+  return { ...playbook, program: reuse.program };
+}
+
 /** Throws if the run is certain to call a playbook that does not exist. */
 async function checkChildren(runtime: LocalRuntime, { program, file }: LocalPlaybook, io: CliIo): Promise<void> {
   for (const { path, step, isCertain } of childCalls(program.playbook)) {
@@ -83,10 +102,13 @@ interface RuntimeParts {
   runtime: LocalRuntime;
   tools(): ToolRegistry | undefined;
   secretSource: SecretSource;
+  /** From here on tools answer from a record where it says so. */
+  reuse(reuse: Reuse): void;
 }
 
 function buildRuntime(config: Config, credentials: string | undefined, watch: Watch): RuntimeParts {
   let tools: ToolRegistry | undefined;
+  let reused: Reuse | undefined;
   const secretSource = openSecretSource(config, config.httpAllowPrivate);
   const runtime = createLocalRuntime({
     tools: (store) => {
@@ -98,7 +120,8 @@ function buildRuntime(config: Config, credentials: string | undefined, watch: Wa
         ...(config.python !== undefined && { python: { pythonPath: config.python } }),
         duckdb: { files: config.duckdbFiles, memory: config.duckdbMemory },
       });
-      return tools;
+      const real = tools;
+      return { get: (kind) => (reused === undefined ? real : reused.tools(real)).get(kind) };
     },
     credentials: createFileCredentials(credentials, config.environment),
     secretSource,
@@ -111,7 +134,10 @@ function buildRuntime(config: Config, credentials: string | undefined, watch: Wa
     },
     log: (line) => watch.progress.log(line),
   });
-  return { runtime, tools: () => tools, secretSource };
+  const reuse = (chosen: Reuse) => {
+    reused = chosen;
+  };
+  return { runtime, tools: () => tools, secretSource, reuse };
 }
 
 function allowedEnvironment(config: Config): JsonObject {

@@ -30,6 +30,8 @@ type Runtime = { where: "local" } | { where: "server"; target: ServerTarget };
 
 /** Options that select a run on a server. */
 const SERVER_OPTIONS = ["server", "context", "version", "detach"] as const;
+/** Options that select a run here. */
+const LOCAL_OPTIONS = ["credentials", "from", "using"] as const;
 /** Longest wait for a server that the command line does not name. */
 const HEALTH_MS = 3_000;
 
@@ -42,13 +44,13 @@ async function chooseRuntime(input: CliInput, config: Config): Promise<Runtime> 
   const { options, io } = input;
   const runtime = textOption(options, "runtime") ?? "auto";
   const given = SERVER_OPTIONS.filter((name) => options[name] !== undefined).map((name) => `--${name}`);
-  const credentials = options["credentials"] === undefined ? [] : ["--credentials"];
+  const credentials = LOCAL_OPTIONS.filter((name) => options[name] !== undefined).map((name) => `--${name}`);
   if (runtime === "local") {
     if (given.length > 0) throw excluded("--runtime local", given);
     return { where: "local" };
   }
   if (runtime === "server" || given.length > 0) {
-    // The credentials of a server stay there; a file of them is not sent around.
+    // The credentials of a server stay there, and a record is of no use to it; files of them are not sent around.
     if (credentials.length > 0) throw excluded(given[0] ?? "--runtime server", credentials);
     return { where: "server", target: await serverTarget(input, config) };
   }
