@@ -114,7 +114,7 @@ export async function runExecution(
 
 /** The run's time limit. Nothing lists the runs of a process: labels are only refused as a server would refuse them. */
 function limitOf(program: CommandProgram["program"], workload: JsonObject, env: () => EngineEnv): number | undefined {
-  startLabels(program, workload, {}, env());
+  if (program.labels.length > 0) startLabels(program, workload, {}, env());
   return timeLimit(program, workload, env());
 }
 

@@ -79,9 +79,13 @@ async function begin(
   const limitMs = await references.evaluate(() =>
     timeLimit(source.program, first.workload, { ...engineEnv, account: openAccount() }),
   );
-  const labels = await references.evaluate(() =>
-    startLabels(source.program, first.workload, input.labels ?? {}, { ...engineEnv, account: openAccount() }),
-  );
+  const { labels: given = {} } = input;
+  const hasLabels = input.labels !== undefined || source.program.labels.length > 0;
+  const labels = hasLabels
+    ? await references.evaluate(() =>
+        startLabels(source.program, first.workload, given, { ...engineEnv, account: openAccount() }),
+      )
+    : given;
   const start: ExecutionStart = {
     ...input.entry,
     mustBeNewest: input.mustBeNewest ?? false,
