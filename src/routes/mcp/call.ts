@@ -11,9 +11,10 @@ import type { McpParts } from "./deps.ts";
 import { createPace, progressNotice } from "./progress.ts";
 import { endedAnswer, leftAnswer, refusedAnswer, type ToolAnswer } from "./results.ts";
 import type { ResumePoint } from "./resume.ts";
+import { callSteeringTool, isSteeringTool, type SteeringCaller } from "./steering-tools.ts";
 
 /** What surrounds a call: the request that it came with. */
-export interface CallRoom {
+export interface CallRoom extends Omit<SteeringCaller, "caller"> {
   session: string | undefined;
   /** Where the client can resume; absent if it cannot. */
   point: ResumePoint | undefined;
@@ -40,6 +41,7 @@ export async function callTool(
   let call: BegunCall;
   try {
     const inputs = check(JsonObjectValue, params.arguments ?? {}, "The arguments");
+    if (isSteeringTool(params.name)) return await callSteeringTool(parts, { ...room, caller }, params.name, inputs);
     const key = room.session === undefined ? {} : { key: callKey(room.session, extra.requestId) };
     call = await parts.calls.begin(caller, { name: params.name, inputs, ...key });
   } catch (error) {

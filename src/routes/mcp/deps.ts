@@ -1,5 +1,6 @@
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
+import type { Audit } from "../../services/access/audit.ts";
 import type { Executions } from "../../services/executions/executions.ts";
 import type { AgentCalls } from "../../services/mcp/tool-calls.ts";
 import type { AgentTools } from "../../services/mcp/tool-list.ts";
@@ -11,7 +12,8 @@ import type { StreamRoom } from "../streams/sse.ts";
 export interface McpParts {
   tools: AgentTools;
   calls: AgentCalls;
-  executions: Pick<Executions, "detail">;
+  executions: Pick<Executions, "detail" | "pause" | "resume">;
+  audit: Pick<Audit, "record">;
   agentChanges: AgentChanges;
   /** Aborted when the server begins to stop. */
   stopping: AbortSignal;

@@ -16,7 +16,9 @@ import { REASON_MAX } from "../../schema/api/executions.ts";
 import { ERROR_STATUS, FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import { isStorable } from "../../schema/words/wire.ts";
+import { audited } from "../../services/access/audit.ts";
 import type { AgentCaller } from "../../services/mcp/tool-calls.ts";
+import { callerOf } from "../http/audit-caller.ts";
 import { listening } from "../http/client-signal.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { inPlace } from "../streams/sse.ts";
@@ -26,13 +28,15 @@ import type { McpParts } from "./deps.ts";
 import { EXECUTION_TEMPLATE, readExecution } from "./resources.ts";
 import { shownTool } from "./results.ts";
 import { eventIdOf, type ResumePoint } from "./resume.ts";
+import { steeringTools } from "./steering-tools.ts";
 
 /** From this version of the protocol on clients go on with an answer that has broken off. */
 const RESUMABLE_SINCE = "2025-11-25";
 
 const INSTRUCTIONS =
   "Each tool is an agent of flow: a call runs its playbook as an execution and waits for its end. Answers and errors name the " +
-  "execution; the resource flow://executions/{execution_id} shows what became of it.";
+  "execution; the resource flow://executions/{execution_id} shows what became of it. The tools flow___status, flow___explain, " +
+  "flow___pause and flow___resume are about executions.";
 
 /** What a client has sent. */
 export interface Incoming {
@@ -85,6 +89,7 @@ async function answerInPlace(
     point,
     recheck: c.var.recheck,
     listen: () => listening(c, parts.stopping),
+    ...steering(parts, c),
     leave: () => transport.close(),
   });
   await server.connect(transport as Transport);
@@ -130,7 +135,12 @@ function createServer(parts: McpParts, c: Context<RouteEnvironment>, caller: Age
     ListToolsRequestSchema,
     guarded(async ({ params }) => {
       const page = await tools.list(caller.callable(), params?.cursor);
-      return { tools: page.tools.map(shownTool), ...(page.nextCursor !== null && { nextCursor: page.nextCursor }) };
+      // On the first page: the others go on with the agents.
+      const others = params?.cursor === undefined ? steeringTools(caller) : [];
+      return {
+        tools: [...others, ...page.tools.map(shownTool)],
+        ...(page.nextCursor !== null && { nextCursor: page.nextCursor }),
+      };
     }),
   );
   server.setRequestHandler(
@@ -152,6 +162,16 @@ function createServer(parts: McpParts, c: Context<RouteEnvironment>, caller: Age
     guarded(async ({ params: { uri } }) => ({ contents: [await readExecution(parts, caller, uri)] })),
   );
   return server;
+}
+
+/** As whom a caller pauses and resumes. */
+function steering({ audit }: Pick<McpParts, "audit">, c: Context<RouteEnvironment>): Pick<CallRoom, "by" | "record"> {
+  const asked = () => callerOf(c, { access: "operator" });
+  return {
+    by: asked().actor ?? asked().actorKind,
+    record: (action, executionId, detail) =>
+      audit.record(audited(asked(), action, `execution/${executionId}`, { detail })),
+  };
 }
 
 function reasonOf(text: string | undefined): string {

@@ -80,6 +80,11 @@ export function refusedAnswer(error: FlowError): ToolAnswer {
   return answer(`${error.message} (${error.code})`, undefined, true);
 }
 
+/** The answer of a tool that did or looked up something at once. */
+export function didAnswer(text: string, structured: JsonObject): ToolAnswer {
+  return answer(text, structured, false);
+}
+
 function answer(text: string, structured: JsonObject | undefined, isError: boolean): ToolAnswer {
   return {
     content: [{ type: "text", text: maskSealed(text) }],
