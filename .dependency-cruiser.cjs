@@ -100,7 +100,7 @@ const ROOMS = {
     "*": "any",
     operations: ["run", "documents", "server", "terminal", "command-line"],
     run: ["watch", "documents", "progress", "server", "terminal", "command-line"],
-    executions: ["watch", "progress", "server", "terminal", "command-line"],
+    executions: ["watch", "documents", "progress", "server", "terminal", "command-line"],
     secrets: ["watch", "server", "terminal", "command-line"],
     watch: ["documents", "progress", "server", "terminal", "command-line"],
     access: ["server", "terminal", "command-line"],
@@ -109,7 +109,12 @@ const ROOMS = {
     server: ["terminal", "command-line"],
     terminal: ["command-line"],
   },
-  engine: { "*": ["sealing"], decide: ["state", "program", "sealing", "*"], state: [] },
+  engine: {
+    "*": ["sealing"],
+    decide: ["state", "program", "sealing", "*"],
+    rerun: ["decide", "state", "program", "*"],
+    state: [],
+  },
   language: {
     load: ["document", "document/source", "views"],
     document: ["document/source", "template", "words"],

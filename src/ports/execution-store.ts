@@ -160,6 +160,8 @@ export interface ExecutionStart {
   rootExecutionId: string;
   /** The user in whose name it runs; absent: an operator's. */
   startedBy?: number | null;
+  /** Of a rerun and what it calls: its line of reruns. A rerun is written only if its original is there. */
+  line?: { sealed_under: string; rerun_of?: string; refers_to?: readonly string[]; request?: JsonObject };
   /** What started it; absent: its parent, or else the user in whose name it runs. */
   origin?: Origin | null;
   /** Words of people by which lists are filtered. */

@@ -8,12 +8,12 @@ import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../sch
 import { type CliValues, listOption, textOption } from "../command-line/command.ts";
 
 /**
- * The inputs from `--workload` and `--set`; `--set` takes precedence. Relative files start at `folder`. Throws `FlowError`
- * USAGE for invalid input, FILE_UNREADABLE for a file that cannot be read.
+ * The inputs from `--workload`, or another option that gives all of them, and `--set`; `--set` takes precedence. Relative files start at
+ * `folder`. Throws `FlowError` USAGE for invalid input, FILE_UNREADABLE for a file that cannot be read.
  */
-export async function readInputs(options: CliValues, folder: string): Promise<JsonObject> {
-  const workload = textOption(options, "workload");
-  const inputs = workload === undefined ? {} : await readWorkload(workload, folder);
+export async function readInputs(options: CliValues, folder: string, whole = "workload"): Promise<JsonObject> {
+  const given = textOption(options, whole);
+  const inputs = given === undefined ? {} : await readMap(given, folder, whole);
   for (const assignment of listOption(options, "set")) applySet(inputs, assignment);
   return inputs;
 }
@@ -56,15 +56,16 @@ export async function credentialsFile(config: Config, options: CliValues, folder
   return file;
 }
 
-async function readWorkload(text: string, folder: string): Promise<JsonObject> {
+/** A map of inputs that an option gives as JSON, or in a file. Throws as {@link readInputs} does. */
+export async function readMap(text: string, folder: string, option: string): Promise<JsonObject> {
   const file = text.startsWith("@") ? resolve(folder, text.slice(1)) : undefined;
-  const where = file === undefined ? "--workload" : `--workload ${text}`;
+  const where = file === undefined ? `--${option}` : `--${option} ${text}`;
   const json = file === undefined ? text : await readText(file, where);
   let value: Json;
   try {
     value = JSON.parse(json);
   } catch (cause) {
-    const example = `Expected one object, as in --workload '{"day": "2026-01-31"}', or @FILE with one in it`;
+    const example = `Expected one object, as in --${option} '{"day": "2026-01-31"}', or @FILE with one in it`;
     throw new FlowError("USAGE", `${where} is not JSON: ${messageOf(cause)}. ${example}`, { cause });
   }
   if (isJsonObject(value)) return value;
@@ -79,14 +80,14 @@ async function readText(file: string, where: string): Promise<string> {
   }
 }
 
-/** Applies one `a.b=value`, in place. What was a map stays one and gains a key. */
-function applySet(inputs: JsonObject, assignment: string): void {
+/** Applies one `a.b=value`, in place. What was a map stays one and gains a key. Throws `FlowError` USAGE. */
+export function applySet(inputs: JsonObject, assignment: string, option = "set"): void {
   const equals = assignment.indexOf("=");
   const path = equals < 0 ? [] : assignment.slice(0, equals).trim().split(".");
   if (path.length === 0 || path.includes("")) {
     throw new FlowError(
       "USAGE",
-      `--set needs KEY=VALUE, as in --set day=2026-01-31 or --set db.port=5433; got '${assignment}'`,
+      `--${option} needs KEY=VALUE, as in --${option} day=2026-01-31 or --${option} db.port=5433; got '${assignment}'`,
     );
   }
   const last = path.pop() ?? "";
@@ -97,7 +98,7 @@ function applySet(inputs: JsonObject, assignment: string): void {
       const name = path.slice(0, index + 1).join(".");
       throw new FlowError(
         "USAGE",
-        `--set ${assignment}: '${name}' is ${nameOfKind(inner)} already, it cannot hold '${last}'`,
+        `--${option} ${assignment}: '${name}' is ${nameOfKind(inner)} already, it cannot hold '${last}'`,
       );
     }
     setOwn(map, key, inner);

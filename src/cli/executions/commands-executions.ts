@@ -240,6 +240,42 @@ Examples
   load: async () => (await import("./pause.ts")).resumeOne,
 };
 
+const RERUN: CliCommand = {
+  name: "rerun",
+  summary: "Begin a new execution that repeats one that has ended, from some of its steps on",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "from", value: "STEP", many: true, summary: "Run this step again, and all that follow; 'start' for all" },
+    { name: "failed", summary: "Run those again that failed or were open at the end (default if it failed)" },
+    { name: "only", summary: "These steps and nothing after them" },
+    { name: "input", value: "JSON", summary: "Replace keys of the workload: JSON, or @FILE" },
+    { name: "set", value: "KEY=VALUE", many: true, summary: "Replace one key of the workload" },
+    { name: "variable", value: "KEY=VALUE", many: true, summary: "Set a variable" },
+    { name: "step-input", value: "STEP=JSON", many: true, summary: "Replace keys of a step's input" },
+    { name: "version", value: "VERSION", summary: "Version of the playbook: same (default), latest or a number" },
+    { name: "no-reuse-iterations", summary: "Run all iterations of a loop that failed" },
+    { name: "reuse-child", value: "STEP=ID", many: true, summary: "Take the result of this completed sub-playbook" },
+    { name: "reason", value: "TEXT", summary: "Why; it is kept with the new execution" },
+    DRY_RUN,
+    { name: "yes", summary: "Do not ask" },
+    ...SERVER_OPTIONS,
+  ],
+  details: `What ran before these steps is taken over: it is not run again, and its results stay where they are. A loop that failed runs
+only the iterations that failed, are missing, or have another item. The old execution stays as it is. On a terminal it shows the
+plan and asks: which steps run again, and which of them have effects outside.
+
+Exit codes
+  0 it has begun   1 the original has not ended, or the server cannot be reached
+  2 no such execution or step, nothing failed, or a result that is needed is gone
+
+Examples
+  flow rerun 7211
+  flow rerun 7211 --from load --set day=2026-01-31 --dry-run
+  flow rerun --last --from report --only --step-input 'report={"format": "pdf"}'`,
+  load: async () => (await import("./rerun.ts")).rerunOne,
+};
+
 const WORKERS: CliCommand = {
   name: "workers",
   summary: "List the workers of a server",
@@ -313,6 +349,7 @@ export const EXECUTION_COMMANDS: readonly CliEntry[] = [
   EXPORT,
   PAUSE,
   RESUME,
+  RERUN,
   CANCEL,
   WORKERS,
   RESULT,

@@ -8,6 +8,7 @@ import type { EventType, FlowEvent } from "../../schema/words/event.ts";
 const FOLDED = {
   "playbook.initialized": true,
   "workflow.initialized": true,
+  "workflow.restored": true,
   "command.issued": true,
   "command.claimed": true,
   "command.started": true,
@@ -22,6 +23,7 @@ const FOLDED = {
   "loop.iteration.completed": true,
   "loop.iteration.failed": true,
   "loop.results.stored": true,
+  "loop.results.kept": true,
   "loop.done": true,
   "step.completed": true,
   "step.failed": true,

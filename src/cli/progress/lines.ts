@@ -1,5 +1,5 @@
 import type { LoopCounters } from "../../engine/state/state.ts";
-import type { EventOf, FlowEvent } from "../../schema/words/event.ts";
+import type { EventOf, FlowEvent, ReusedFrom } from "../../schema/words/event.ts";
 import { cleanText, formatCount, formatDuration, plural } from "../terminal/text.ts";
 import { logLine, type Progress, placeOf } from "./progress.ts";
 import type { ExecutionRow, RunModel, StepRow } from "./run-model.ts";
@@ -57,10 +57,13 @@ function stepLine(execution: ExecutionRow, event: FlowEvent): string | undefined
       if (event.iterations !== undefined || event.claim === true) return undefined;
       return `${nameOf(execution, event.step)}: started`;
     case "step.completed":
+      if (event.reused_from !== undefined) return reusedLine(execution, event.step, event.reused_from);
       return `${nameOf(execution, event.step)}: completed in ${formatDuration(event.duration_ms)}${loopEnd(execution, event)}`;
     case "step.failed":
+      if (event.reused_from !== undefined) return reusedLine(execution, event.step, event.reused_from);
       return failedLine(execution, event);
     case "step.skipped":
+      if (event.reused_from !== undefined) return undefined;
       return `${nameOf(execution, event.step)}: skipped, ${SKIP_REASONS[event.reason]}`;
     case "task.done":
       return retryLine(execution, event);
@@ -77,6 +80,10 @@ export const SKIP_REASONS = {
   cancelled: "cancelled before it began",
   overridden: "by a person",
 } as const;
+
+function reusedLine(execution: ExecutionRow, step: string, { execution_id }: ReusedFrom): string {
+  return `${nameOf(execution, step)}: taken over from execution ${execution_id}`;
+}
 
 function nameOf(execution: ExecutionRow, step: string): string {
   return placeOf(execution) + cleanText(step);

@@ -1,10 +1,10 @@
-import { createInterface } from "node:readline/promises";
 import type { CredentialRecord } from "../../schema/api/credentials.ts";
 import { CREDENTIAL_ROUTES } from "../../schema/routes/credentials.ts";
 import type { CredentialType } from "../../schema/rules/credential-types.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliAction, type CliInput, type CliIo, EXIT, listOption, textOption } from "../command-line/command.ts";
 import { openServer } from "../server/open-server.ts";
+import { isConfirmed } from "../terminal/confirm.ts";
 import { writeTable } from "../terminal/table.ts";
 import { cleanText, jsonText, plural } from "../terminal/text.ts";
 import { readCredentialContent } from "./credential-content.ts";
@@ -59,20 +59,14 @@ async function get(input: CliInput): Promise<number> {
 }
 
 /** Throws `FlowError` USAGE without a terminal to ask at, CANCELLED if the answer is no. */
-async function confirm(io: CliIo, name: string, isConfirmed: boolean): Promise<void> {
+async function confirm(io: CliIo, name: string, isSaid: boolean): Promise<void> {
   io.stderr.write(`The data of '${cleanText(name)}' will be shown in CLEAR TEXT; the server's audit log records it.\n`);
-  if (isConfirmed) return;
+  if (isSaid) return;
   const { stdin } = io;
   if (stdin?.isTTY !== true || io.stderr.isTTY !== true) {
     throw new FlowError("USAGE", "--include-data asks first, and there is no terminal here: add --yes");
   }
-  const reader = createInterface({ input: stdin, output: io.stderr });
-  try {
-    const answer = await reader.question("Show them? [y/N] ", { signal: io.signal });
-    if (!/^y(es)?$/i.test(answer.trim())) throw new FlowError("CANCELLED", "nothing was shown");
-  } finally {
-    reader.close();
-  }
+  if (!(await isConfirmed(io, "Show them?"))) throw new FlowError("CANCELLED", "nothing was shown");
 }
 
 async function set(input: CliInput): Promise<number> {

@@ -4,13 +4,14 @@ import type * as v from "valibot";
 import type { ResultStore } from "../../ports/result-store.ts";
 import type { EventAnswer } from "../../schema/api/events.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
+import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
 import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import type { RouteInput } from "../../schema/routes/request.ts";
 import { RESULT_ROUTES } from "../../schema/routes/results.ts";
 import { WORKER_ROUTES } from "../../schema/routes/workers.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { callServer } from "./client.ts";
+import { type CallOptions, callServer } from "./client.ts";
 import { everyItem } from "./paginate.ts";
 import type { ServerTarget } from "./target.ts";
 
@@ -31,10 +32,21 @@ export async function executeOnServer(
   input: RouteInput<typeof EXECUTE_ROUTES.execute>,
   signal: AbortSignal,
 ) {
+  return await startOnServer(target, EXECUTE_ROUTES.execute, input, signal);
+}
+
+/** {@link executeOnServer} by any call that starts something under an idempotency key. */
+export async function startOnServer<C extends RouteContract>(
+  target: ServerTarget,
+  contract: C,
+  input: RouteInput<C>,
+  signal: AbortSignal,
+): Promise<AnswerOf<C>> {
   const headers = { "idempotency-key": randomUUID() };
+  const withHeaders = <T>(given: T): T & CallOptions => ({ ...given, headers, signal }) as T & CallOptions;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await callServer(target, EXECUTE_ROUTES.execute, { ...input, headers, signal });
+      return await callServer(target, contract, withHeaders(input));
     } catch (error) {
       if (attempt === START_ATTEMPTS || !isTransient(error)) throw error;
       await delay(START_RETRY_MS * attempt, undefined, { signal }).catch(() => undefined);

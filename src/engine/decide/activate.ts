@@ -6,6 +6,7 @@ import { isDeeper, JSON_DEPTH_MAX } from "../../schema/words/json-depth.ts";
 import type { EngineEnv } from "../env.ts";
 import { quoted, templateError } from "../errors.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
+import { arrived } from "../state/evolve.ts";
 import { loopAccumulate } from "../state/results.ts";
 import { type ExecutionState, knownStep, type Override } from "../state/state.ts";
 import { endStep, type StepEnd, skippedBy } from "./boundary.ts";
@@ -50,11 +51,13 @@ export function startStep(
   token: { input: Readonly<Record<string, Json>>; from: string | null },
   env: EngineEnv,
 ): FlowEvent[] {
-  const end = { step, stepRunId: env.newId(), result: null, input: token.input, startedAt: env.now };
-  const override = knownStep(state, step.step.name)?.override;
-  if (override !== undefined) return endOverridden(state, program, end, override, env);
+  const known = knownStep(state, step.step.name);
+  const given = known?.given === undefined ? undefined : Object.keys(known.given);
+  const input = known === undefined ? token.input : arrived(known, token);
+  const end = { step, stepRunId: env.newId(), result: null, input, given, startedAt: env.now };
+  if (known?.override !== undefined) return endOverridden(state, program, end, known.override, env);
   let opened: Scope | undefined;
-  const scope = () => (opened ??= guardScope(state, program, step, token, env));
+  const scope = () => (opened ??= guardScope(state, program, step, { input, from: token.from, given }, env));
   try {
     const refusal = refusalOf(step, scope, env);
     if (refusal !== undefined) return endStep(state, program, { ...end, error: null, skipped: refusal }, env);

@@ -20,6 +20,8 @@ export interface StepEnd {
   error: TaskError | null;
   result: StoredResult | null;
   input: JsonObject;
+  /** Keys of `input` that a rerun gave. */
+  given?: readonly string[] | undefined;
   startedAt: number;
   skipped?: "when" | "admission" | "overridden";
 }
@@ -69,11 +71,16 @@ function succeedStep(state: ExecutionState, program: Program, end: StepEnd, env:
           step: name,
           step_run_id: end.stepRunId,
           set,
-          next: judged.fired,
+          next: followed(state, judged),
           duration_ms: Math.max(0, at - end.startedAt),
         }
-      : { type: "step.skipped", at, step: name, reason: end.skipped, set, next: judged.fired };
+      : { type: "step.skipped", at, step: name, reason: end.skipped, set, next: followed(state, judged) };
   return [ended, ...explained(step, judged, "step.done", at)];
+}
+
+/** The arcs that lead on: in a rerun of some steps alone those to one of them. */
+function followed({ only }: ExecutionState, { fired }: Judged): Fired[] {
+  return only === undefined ? fired : fired.filter(({ step }) => only.includes(step));
 }
 
 const NOTHING_FOLLOWS: Judged = { fired: [], verdicts: [] };
@@ -116,7 +123,7 @@ function failStep(
     error,
     handled: handledBy(willing, judged),
     set,
-    next: judged.fired,
+    next: followed(state, judged),
     duration_ms: Math.max(0, at - end.startedAt),
   };
   return [failed, ...explained(step, judged, "step.failed", at)];
@@ -158,7 +165,13 @@ function openPlace(state: ExecutionState, program: Program, end: StepEnd, env: E
   let scope: Scope | undefined;
   return {
     scope() {
-      scope ??= boundaryScope(state, program, end.step, { outcome, input: end.input, isLoop, hasRun, pending }, env);
+      scope ??= boundaryScope(
+        state,
+        program,
+        end.step,
+        { outcome, input: end.input, given: end.given, isLoop, hasRun, pending },
+        env,
+      );
       return scope;
     },
     writes,

@@ -18,6 +18,7 @@ export function commandContext(state: ExecutionState, step: ProgramStep, run: St
     vars: pick.vars,
     steps: pick.steps,
     input: run.input,
+    ...(run.given !== undefined && { given: run.given }),
     ...(run.from !== null && { from: run.from }),
     ...(state.parent !== null && { parent_execution_id: state.parent.execution_id }),
     ...(state.parent?.root_execution_id !== undefined && { root_execution_id: state.parent.root_execution_id }),

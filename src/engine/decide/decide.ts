@@ -41,8 +41,11 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
   if (state.status === "PAUSED" && !ALSO_PAUSED.has(event.type)) return NOTHING;
   switch (event.type) {
     case "playbook.initialized":
+      // Of a rerun from a step the log says where it goes on.
+      if (event.rerun !== undefined && event.rerun.from !== "start") return NOTHING;
       return eventsOnly([{ type: "workflow.initialized", at: env.now, step: program.playbook.entryStep }]);
     case "workflow.initialized":
+    case "workflow.restored":
       return proceed(state, program, env);
     case "command.issued":
       return issueCommand(state, event, program, env);
@@ -53,13 +56,14 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
     case "loop.iteration.completed":
     case "loop.iteration.failed":
     case "loop.results.stored":
+    case "loop.results.kept":
       return afterLoopEvent(state, event.step, program, env);
     case "loop.done":
       return afterLoop(state, event, program, env);
     case "step.completed":
     case "step.failed":
     case "step.skipped":
-      return afterStep(state, event, program, env);
+      return event.kept === undefined ? afterStep(state, event, program, env) : NOTHING;
     case "workflow.completed":
       return eventsOnly([completed(state, program, env)]);
     case "workflow.failed":
@@ -119,9 +123,9 @@ function afterCommand(state: ExecutionState, name: string, program: Program, env
   const { run } = known;
   if (run.loop !== null) return continueLoop(state, step, run, env);
   if (run.ended === null) return NOTHING;
-  const { stepRunId, input, override } = run;
+  const { stepRunId, input, given, override } = run;
   const result = override?.action === "skip" ? null : known.result;
-  const end = { step, stepRunId, input, result, startedAt: known.startedAt ?? env.now, ...skippedBy(override) };
+  const end = { step, stepRunId, input, given, result, startedAt: known.startedAt ?? env.now, ...skippedBy(override) };
   return eventsOnly(endStep(state, program, { ...end, error: withStep(run.ended.error, name) }, env));
 }
 
@@ -175,12 +179,12 @@ function afterLoop(state: ExecutionState, event: EventOf<"loop.done">, program: 
   const known = knownStep(state, event.step);
   const loop = known?.run?.loop;
   if (step === undefined || known?.run == null || loop == null) return NOTHING;
-  const { stepRunId, input, override } = known.run;
+  const { stepRunId, input, given, override } = known.run;
   const error = withStep(endOfLoop(state, step, loop, override), event.step);
   const isSkipped = override?.action === "skip";
   const result = isSkipped ? null : loopResult(loop, error === null ? "completed" : "failed");
   const startedAt = known.startedAt ?? env.now;
-  const end = { step, stepRunId, input, result, startedAt, error, ...skippedBy(override) };
+  const end = { step, stepRunId, input, given, result, startedAt, error, ...skippedBy(override) };
   return eventsOnly(endStep(state, program, end, env));
 }
 
@@ -316,10 +320,10 @@ function reachableSteps(state: ExecutionState, program: Program): Set<number> {
   return alive;
 }
 
-/** The final step, if the run has no target. */
+/** The final step, unless only some steps are to run. */
 function finalStep(state: ExecutionState, program: Program): ProgramStep | undefined {
   const name = program.playbook.executor.finalStep;
-  if (name === undefined || state.target !== null) return undefined;
+  if (name === undefined || state.target !== null || state.only !== undefined) return undefined;
   const known = knownStep(state, name);
   const isDone = known !== undefined && (known.runs > 0 || known.endedAt !== null);
   return isDone ? undefined : program.steps.get(name);

@@ -23,8 +23,10 @@ export interface Issuable {
   /** Most iterations that may run at a time. */
   openMax: number;
   items(from: number, to: number): Json[];
-  /** Indexes above `next` that are left out, in ascending order: they have ended. */
-  without?: readonly number[];
+  /** How many from an index on may share a command; absent: all that are left. */
+  together?(from: number): number;
+  /** The next iteration after those up to `to`; absent: `to`. */
+  after?(to: number): number;
   /** When they must have ended, milliseconds since 1970. */
   endsAt?: number;
 }
@@ -70,20 +72,18 @@ export function issueIterations(
   const commands: Command[] = [];
   const isLocal = step.loop?.loop.exec === "local";
   const { most, least } = commandSize(step, loop, what, env);
-  const { without = [] } = what;
   let { next, open, left } = what;
   for (;;) {
-    const room = Math.min(left, most, isLocal ? left : what.openMax - open);
-    if (room < 1 || room < Math.min(least, left) || (isLocal && open > 0)) break;
-    const size = Math.min(room, (without.find((index) => index > next) ?? Number.POSITIVE_INFINITY) - next);
+    const together = Math.min(left, what.together?.(next) ?? left);
+    const size = Math.min(together, most, isLocal ? left : what.openMax - open);
+    if (size < 1 || size < Math.min(least, together) || (isLocal && open > 0)) break;
     const id = env.newId();
     const range = { from: next, to: next + size };
     const items = what.items(range.from, range.to);
     const ends = what.endsAt === undefined ? {} : { endsAt: what.endsAt };
     events.push({ ...issued(step, run, id, env), iterations: range });
     commands.push(iterationsCommand(state, step, run, loop, { ...range, items, ...ends }, id));
-    next += size;
-    while (without.includes(next)) next += 1;
+    next = what.after?.(range.to) ?? range.to;
     open += size;
     left -= size;
   }

@@ -1,14 +1,18 @@
+import { ReferenceNeeded } from "../../language/views/references.ts";
+import { entriesOf } from "../../schema/rules/whole-result.ts";
 import type { Command } from "../../schema/words/command.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { manifestOf } from "../../schema/words/manifest.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { Loop } from "../../schema/words/playbook.ts";
+import type { LoopPart } from "../../schema/words/result.ts";
 import type { EngineEnv } from "../env.ts";
 import type { ProgramStep } from "../program/program.ts";
 import { loopStats } from "../state/evolve-loop.ts";
+import { countLeft, nextToRun, rangesOf, reusable, runLength } from "../state/kept-iterations.ts";
 import { type Keeping, keepingOf } from "../state/results.ts";
-import type { ExecutionState, LoopState, StepRun } from "../state/state.ts";
+import { type ExecutionState, knownStep, type LoopState, type StepRun } from "../state/state.ts";
 import { continueCursor, hasMoreRows } from "./cursor.ts";
 import { itemsBetween, onErrorOf } from "./issued-command.ts";
 import { type Issuable, issueIterations } from "./loop-commands.ts";
@@ -33,6 +37,8 @@ export function continueLoop(
 ): { events: FlowEvent[]; commands: Command[]; writes: StoreWrite[] } {
   const loop = run.loop;
   if (loop === null || loop.done || step.loop === undefined) return NOTHING;
+  const [unchecked, ...others] = loop.unchecked ?? [];
+  if (unchecked !== undefined) return keepResults(state, step, run, loop, unchecked, others, env);
   if (loop.tailBytes > LOOP_INLINE_BYTES_MAX) return storeTail(state, step, run, loop, env);
   if (run.override !== undefined || !mayContinue(state, step.loop.loop, loop)) {
     if (loop.commands > 0) return NOTHING;
@@ -120,12 +126,64 @@ function asStepSays({ step: { result } }: ProgramStep): Pick<StoreWrite, "keepin
   return keeping === undefined ? {} : { keeping };
 }
 
-/** The iterations of a collection that were not issued. */
+/** The iterations of a collection that were not issued, without those that a rerun takes over. */
 function collectionOf(loop: LoopState): Issuable {
-  const { next, open, total, endedAhead: without = [] } = loop;
+  const { next, open } = loop;
+  const total = loop.total ?? 0;
   const items = (from: number, to: number) => itemsBetween(loop, from, to);
-  return { next, left: (total ?? 0) - next - without.length, open, openMax: loop.maxInFlight, items, without };
+  const plain = { next, left: total - next, open, openMax: loop.maxInFlight, items };
+  if (loop.reused === undefined && loop.endedAhead === undefined) return plain;
+  return {
+    ...plain,
+    left: countLeft(loop, next, total),
+    together: (from) => runLength(loop, from, total),
+    after: (to) => nextToRun(loop, to),
+  };
 }
+
+/**
+ * Takes over what a stored part of an earlier run has of iterations that succeeded and are the same. A part of which all is taken over
+ * stays where it is; of any other what remains is stored anew, as a reader would find the failures in it.
+ */
+function keepResults(
+  state: ExecutionState,
+  step: ProgramStep,
+  run: StepRun,
+  loop: LoopState,
+  part: LoopPart,
+  others: readonly LoopPart[],
+  env: EngineEnv,
+) {
+  const name = step.step.name;
+  const kept = knownStep(state, name)?.kept;
+  const payload = env.references.get(part.ref);
+  if (payload === undefined)
+    throw new ReferenceNeeded(part.ref, others.map(({ ref }) => ref).slice(0, PARTS_AT_A_TIME));
+  const entries = entriesOf(payload);
+  const good = kept === undefined ? [] : reusable(loop, kept, entries);
+  const indexes = good.map(([index]) => index);
+  const told = {
+    type: "loop.results.kept" as const,
+    at: env.now,
+    step: name,
+    step_run_id: run.stepRunId,
+    ref: part.ref,
+    iterations: rangesOf(indexes),
+  };
+  if (good.length === entries.length) return { ...NOTHING, events: [{ ...told, part }] };
+  if (good.length === 0) return { ...NOTHING, events: [told] };
+  const ref = resultRef(state.executionId, name, `${run.stepRunId}-kept-${env.newId()}`);
+  const bytes = Math.ceil((part.bytes * good.length) / entries.length);
+  const fresh = { ref, count: good.length, min: Math.min(...indexes), max: Math.max(...indexes), bytes };
+  return {
+    events: [{ ...told, part: fresh }],
+    commands: [],
+    writes: [{ ref, value: good as unknown as Json, ...asStepSays(step) }],
+  };
+}
+
+/** Parts that are loaded together. */
+const PARTS_AT_A_TIME = 4;
 
 /** Moves the results gathered so far to the store; the state keeps their references. */
 function storeTail(state: ExecutionState, step: ProgramStep, run: StepRun, loop: LoopState, env: EngineEnv) {

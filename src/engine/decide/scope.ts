@@ -41,20 +41,29 @@ function* stepsWithResult(state: ExecutionState): Iterable<string> {
   for (const name of Object.keys(state.steps)) if (knownStep(state, name)?.result != null) yield name;
 }
 
+/** The entries of a step's `input` that are rendered: all but those that a rerun gave. */
+export function ownInputs(
+  { input }: Pick<ProgramStep, "input">,
+  given: readonly string[] | undefined,
+): ProgramStep["input"] {
+  return given === undefined ? input : input.filter(([key]) => !given.includes(key));
+}
+
 /** A step's own inputs: those of the arc, then its `input`, rendered at first use. */
 export function stepInput(
   step: ProgramStep,
-  arcInput: JsonObject,
+  { input: arcInput, given }: { input: JsonObject; given?: readonly string[] | undefined },
   names: Omit<Names, "input">,
   env: EngineEnv,
 ): () => JsonObject {
-  if (step.input.length === 0) return () => arcInput;
+  const entries = ownInputs(step, given);
+  if (entries.length === 0) return () => arcInput;
   let merged: JsonObject | undefined;
   return () => {
     if (merged !== undefined) return merged;
     merged = { ...arcInput };
     const scope = nameScope({ ...names, input: () => arcInput });
-    for (const [key, template] of step.input) setOwn(merged, key, render(template, scope, env));
+    for (const [key, template] of entries) setOwn(merged, key, render(template, scope, env));
     return merged;
   };
 }
@@ -64,17 +73,19 @@ export function guardScope(
   state: ExecutionState,
   program: Program,
   step: ProgramStep,
-  token: { input: JsonObject; from: string | null },
+  token: { input: JsonObject; from: string | null; given?: readonly string[] | undefined },
   env: EngineEnv,
 ): Scope {
   const names = { ...baseNames(state, program, env), ...(token.from !== null && { from: token.from }) };
-  return nameScope({ ...names, input: stepInput(step, token.input, names, env) });
+  return nameScope({ ...names, input: stepInput(step, token, names, env) });
 }
 
 /** The step that ended, for its `set` and its arcs. */
 export interface BoundaryPlace {
   outcome: Outcome;
   input: JsonObject;
+  /** Keys of `input` that a rerun gave. */
+  given?: readonly string[] | undefined;
   isLoop: boolean;
   /** False for a step that was skipped, or failed before it ran: its tasks have no results. */
   hasRun: boolean;
@@ -103,7 +114,7 @@ export function boundaryScope(
   const output = new OutputView(outcome, "boundary", env.references);
   return nameScope({
     ...names,
-    input: stepInput(step, place.input, names, env),
+    input: stepInput(step, place, names, env),
     tasks: isLoop || !hasRun ? new Map() : ownTasks(step, outcome.result),
     reserved: {
       ...names.reserved,

@@ -1,6 +1,6 @@
 import { nameScope } from "../../language/template/names.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { EventOf, ParentRef } from "../../schema/words/event.ts";
+import type { EventOf, ParentRef, RerunRef } from "../../schema/words/event.ts";
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import type { EngineEnv } from "../env.ts";
@@ -18,6 +18,12 @@ export interface StartRequest {
   target?: string;
   /** The trace that it belongs to. The engine only passes it on. */
   trace?: TraceRef;
+  /** It repeats another execution. */
+  rerun?: RerunRef;
+  /** The workload as it was recorded, with the edits of a rerun: its keys are not rendered again. */
+  workload?: JsonObject;
+  /** Whose key seals its secrets, if not that of the root of its tree. */
+  sealedUnder?: string;
 }
 
 /**
@@ -31,7 +37,7 @@ export function startExecution(
   program: Program,
   env: EngineEnv,
 ): EventOf<"playbook.initialized"> {
-  const { target } = request;
+  const { target, rerun, sealedUnder } = request;
   if (target !== undefined && !program.steps.has(target)) {
     const known = [...program.steps.keys()].join(", ");
     throw new FlowError("NOT_FOUND", `There is no step '${target}' to stop at; the steps are: ${known}`);
@@ -47,6 +53,8 @@ export function startExecution(
     ...(request.parent !== undefined && { parent: request.parent }),
     ...(target !== undefined && { target }),
     ...(request.trace !== undefined && { trace: request.trace }),
+    ...(rerun !== undefined && { rerun }),
+    ...(sealedUnder !== undefined && { sealed_under: sealedUnder }),
   };
   return env.sealing === undefined ? event : env.sealing.event(event);
 }
@@ -69,12 +77,14 @@ function renderWorkload(request: StartRequest, program: Program, env: EngineEnv)
     env: env.env,
     reserved: {},
   });
+  const recorded = request.workload ?? {};
   for (const [key, template] of program.workload) {
-    const given = own(request.input, key);
+    const given = own(recorded, key) ?? own(request.input, key);
     const value = given === undefined ? render(template, scope, env) : given;
     setOwn(workload, key, value);
     setOwn(seen, key, open === undefined ? value : open(value));
   }
-  for (const key of Object.keys(request.input)) setOwn(workload, key, own(request.input, key));
+  for (const from of [request.input, recorded])
+    for (const key of Object.keys(from)) setOwn(workload, key, own(from, key));
   return workload;
 }

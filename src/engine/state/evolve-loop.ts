@@ -3,6 +3,7 @@ import { jsonSize } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { LoopResult, StoredResult } from "../../schema/words/result.ts";
 import { claimEnded, freshCursor, rowEnded, rowsIssued } from "./cursor-frames.ts";
+import { adoptKept, checkedPart, nextToRun } from "./kept-iterations.ts";
 import { joinTasks, withRuns } from "./results.ts";
 import {
   type ExecutionState,
@@ -19,6 +20,7 @@ type LoopEvent =
   | EventOf<"loop.iteration.completed">
   | EventOf<"loop.iteration.failed">
   | EventOf<"loop.results.stored">
+  | EventOf<"loop.results.kept">
   | EventOf<"loop.done">
   | EventOf<"command.completed">
   | EventOf<"command.failed">;
@@ -33,8 +35,10 @@ export function evolveLoop(state: ExecutionState, event: LoopEvent, ended?: Open
   const step = stepState(state, event.step);
   if (step.run === null) return state;
   if (event.type === "loop.started") {
-    step.run.loop = started(event);
-    step.loop = { total: step.run.loop.total, done: 0, failed: 0 };
+    const begun = started(event);
+    step.run.loop = begun;
+    if (step.kept !== undefined) adoptKept(begun, step);
+    step.loop = { total: begun.total, done: begun.success, failed: 0 };
     return state;
   }
   const loop = step.run.loop;
@@ -51,6 +55,9 @@ export function evolveLoop(state: ExecutionState, event: LoopEvent, ended?: Open
       loop.parts.push(event.part);
       loop.tail = [];
       loop.tailBytes = 0;
+      break;
+    case "loop.results.kept":
+      checkedPart(loop, step, event);
       break;
     case "loop.done":
       loop.done = true;
@@ -110,15 +117,12 @@ function issued(loop: LoopState, event: EventOf<"command.issued">): void {
   }
 }
 
-/** Iterations that ended before they were issued are not issued. */
+/** Iterations that ended before they were issued are not issued, nor those that are taken over. */
 function passEndedAhead(loop: LoopState): void {
-  const ahead = loop.endedAhead;
-  if (ahead === undefined) return;
-  while (ahead[0] === loop.next) {
-    ahead.shift();
-    loop.next += 1;
-  }
-  if (ahead.length === 0) delete loop.endedAhead;
+  loop.next = nextToRun(loop, loop.next);
+  const ahead = loop.endedAhead?.filter((index) => index > loop.next);
+  if (ahead === undefined || ahead.length === 0) delete loop.endedAhead;
+  else loop.endedAhead = ahead;
 }
 
 function iterationEnded(

@@ -1,5 +1,6 @@
 import type { EventOf } from "../../schema/words/event.ts";
 import { countersOf, hasEnded, overrideIteration } from "./evolve-loop.ts";
+import { isReused } from "./kept-iterations.ts";
 import { type ExecutionState, type LoopState, type OpenCommand, type StepState, stepState } from "./state.ts";
 
 /**
@@ -57,8 +58,9 @@ export function isOverridable(state: ExecutionState, step: StepState | undefined
 type Place = Pick<EventOf<"step.overridden">, "step" | "iteration">;
 
 /** The iteration is one of a collection, and was not issued. */
-function isAhead({ cursor, next, total, endedAhead }: LoopState, iteration: number): boolean {
-  if (cursor !== null || endedAhead?.includes(iteration) === true) return false;
+function isAhead(loop: LoopState, iteration: number): boolean {
+  const { cursor, next, total, endedAhead } = loop;
+  if (cursor !== null || endedAhead?.includes(iteration) === true || isReused(loop, iteration)) return false;
   return iteration >= next && iteration < (total ?? 0);
 }
 

@@ -3,6 +3,7 @@ import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { evolveLoop, loopCommandCancelled, loopResult } from "./evolve-loop.ts";
 import { evolveOverride } from "./evolve-override.ts";
+import { beginRerun, copied, restored } from "./evolve-rerun.ts";
 import { cancelledError, joinTasks, withRuns } from "./results.ts";
 import {
   type ExecutionState,
@@ -12,6 +13,7 @@ import {
   removeName,
   type StepState,
   stepState,
+  type Token,
 } from "./state.ts";
 
 /**
@@ -26,6 +28,8 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "workflow.initialized":
       giveToken(state, { step: event.step, input: state.input, back: false }, null);
       return state;
+    case "workflow.restored":
+      return restored(state, event);
     case "command.issued":
       return issued(state, event);
     case "command.claimed":
@@ -53,14 +57,17 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
       applyWrites(state, event.set);
       return evolveLoop(state, event);
     case "loop.results.stored":
+    case "loop.results.kept":
     case "loop.done":
       return evolveLoop(state, event);
     case "step.completed":
-      return stepEnded(state, event, "COMPLETED", null);
+      return event.kept === undefined
+        ? stepEnded(state, event, "COMPLETED", null)
+        : copied(state, event, event.kept, "COMPLETED");
     case "step.failed":
-      return stepFailed(state, event);
+      return event.kept === undefined ? stepFailed(state, event) : copied(state, event, event.kept, "FAILED");
     case "step.skipped":
-      return skipped(state, event);
+      return event.kept === undefined ? skipped(state, event) : copied(state, event, event.kept, "SKIPPED");
     case "workflow.completed":
     case "workflow.failed":
       return state;
@@ -106,6 +113,8 @@ function initialized(state: ExecutionState, event: EventOf<"playbook.initialized
   state.parent = event.parent ?? null;
   state.target = event.target ?? null;
   if (event.trace !== undefined) state.trace = event.trace;
+  if (event.sealed_under !== undefined) state.sealedUnder = event.sealed_under;
+  if (event.rerun !== undefined) beginRerun(state, event.rerun);
   return state;
 }
 
@@ -136,14 +145,27 @@ function startRun(state: ExecutionState, name: string, stepRunId: string, at: nu
   step.endedAt = null;
   step.error = null;
   step.loop = null;
+  delete step.reusedFrom;
+  const given = Object.keys(step.given ?? {});
   step.run = {
     stepRunId,
-    input: token?.input ?? {},
+    input: arrived(step, token),
     from: token?.from ?? state.lastCompleted,
+    ...(given.length > 0 && { given }),
     loop: null,
     ended: null,
   };
+  delete step.given;
   state.active.push(name);
+}
+
+/** What a step starts with: what came over the arc, and what a rerun gives it over that. */
+export function arrived({ given }: Pick<StepState, "given">, token: Pick<Token, "input"> | null): JsonObject {
+  const input = token?.input ?? {};
+  if (given === undefined) return input;
+  const merged: JsonObject = { ...input };
+  for (const key of Object.keys(given)) setOwn(merged, key, own(given, key));
+  return merged;
 }
 
 /** One more than the number of steps started so far. */
@@ -333,6 +355,8 @@ function skipped(state: ExecutionState, event: EventOf<"step.skipped">): Executi
   }
   step.status = "SKIPPED";
   step.endedAt = event.at;
+  delete step.given;
+  delete step.reusedFrom;
   applyWrites(state, event.set);
   followArcs(state, event.step, event.next);
   return state;

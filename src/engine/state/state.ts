@@ -1,4 +1,4 @@
-import type { Overridden, ParentRef, Steered, TaskResult } from "../../schema/words/event.ts";
+import type { KeptLoop, Overridden, ParentRef, ReusedFrom, Steered, TaskResult } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { Accumulate } from "../../schema/words/manifest.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
@@ -30,6 +30,12 @@ export interface ExecutionState {
   /** Since when it is PAUSED, by whom and why; absent unless it is. */
   paused?: { at: number; cascade?: true } & Steered;
   parent: ParentRef | null;
+  /** The execution that it repeats; absent: it is no rerun. */
+  rerunOf?: string;
+  /** A rerun of these steps alone: their arcs lead to no other. */
+  only?: string[];
+  /** Whose key seals its secrets; absent: that of the root of its tree. */
+  sealedUnder?: string;
   /** The last step to run (`--target`). */
   target: string | null;
   /** The trace that it belongs to; absent for most. */
@@ -81,6 +87,12 @@ export interface StepState {
   loop: LoopCounters | null;
   /** How it is to end when it is reached: a person has said so before it began. */
   override?: Override;
+  /** Where it ran, if not in this execution. */
+  reusedFrom?: ReusedFrom;
+  /** Replaces its input, by key, when it starts. */
+  given?: JsonObject;
+  /** What its loop takes over from an earlier run, until that is looked through. */
+  kept?: KeptLoop;
 }
 
 /** The end that a person has given to a step, and when. */
@@ -107,6 +119,8 @@ export interface StepRun {
   stepRunId: string;
   input: JsonObject;
   from: string | null;
+  /** Keys of `input` that were given for a rerun: the step's own `input` does not replace them. */
+  given?: string[];
   loop: LoopState | null;
   /** How the only command of a step without a loop ended; null while it runs. */
   ended: { error: TaskError | null } | null;
@@ -139,6 +153,10 @@ export interface LoopState {
   tail: [number, StoredResult][];
   tailBytes: number;
   parts: LoopPart[];
+  /** Iterations whose results were taken over, in order, each range without its end: they are not issued. */
+  reused?: [from: number, to: number][];
+  /** Stored parts of the run before in which there may be results to take over. */
+  unchecked?: LoopPart[];
   /** Reference of the manifest of the parts, after it is written. */
   manifest?: string;
   /** How the results are combined; absent: as a list. */

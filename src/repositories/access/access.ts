@@ -124,14 +124,18 @@ const NOW = built`now()`;
 export type Subject = { executionId: string } | { catalogId: string };
 
 /**
- * The catalog path of an execution or of a catalog version; undefined if there is no such row. Runs with most calls of a user,
+ * The catalog path of an execution, of a deleted one whose results others may still refer to, or of a catalog version; undefined if there is
+ * no such row. Runs with most calls of a user,
  * hence tagged SQL: the builder would take 0.06 ms more of this process.
  */
 export async function findPath({ sql }: Database, subject: Subject): Promise<string | undefined> {
   const [row] =
     "executionId" in subject
       ? await sql<RowOf<typeof EXECUTION_PATH>[]>`
-          select ${EXECUTION_PATH(sql)} from flow.execution where execution_id = ${subject.executionId}`
+          select ${EXECUTION_PATH(sql)} from flow.execution where execution_id = ${subject.executionId}
+          union all
+          select path from flow.deleted_execution where execution_id = ${subject.executionId}
+          limit 1`
       : await sql<RowOf<typeof CATALOG_PATH>[]>`
           select ${CATALOG_PATH(sql)} from flow.catalog where catalog_id = ${subject.catalogId}`;
   return row?.path;
@@ -144,23 +148,26 @@ const CATALOG_PATH = columnsOf(catalog, ["path"]);
 export interface Reading {
   /** The user who started the reader; null: its access is not limited. */
   startedBy: number | null;
-  /** Both are of one tree of executions. */
+  /** Both are of one tree of executions, or the reader's tree is a rerun that refers to results of the other. */
   isOneTree: boolean;
-  /** Catalog path of the execution whose result is read. */
-  path: string;
+  /** Catalog path of the execution whose result is read; null once that is deleted. */
+  path: string | null;
 }
 
-/** Undefined where one of the two is not there. */
+/** Undefined where the reader is not there. */
 export async function findReading({ db }: Database, readerId: string, aboutId: string): Promise<Reading | undefined> {
   const about = alias(execution, "about");
+  const root = alias(execution, "root");
   const [row] = await db
     .select({
       startedBy: built<number | null>`${execution.startedBy}::float8`,
-      isOneTree: built<boolean>`${execution.rootExecutionId} = ${about.rootExecutionId}`,
+      isOneTree: built<boolean>`coalesce(${execution.rootExecutionId} = ${about.rootExecutionId}, false)
+        or coalesce(${aboutId}::bigint = any(${root.refersTo}), false)`,
       path: about.path,
     })
     .from(execution)
-    .innerJoin(about, eq(about.executionId, aboutId))
+    .leftJoin(root, eq(root.executionId, execution.rootExecutionId))
+    .leftJoin(about, eq(about.executionId, aboutId))
     .where(eq(execution.executionId, readerId));
   return row;
 }

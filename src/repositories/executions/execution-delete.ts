@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import { logRows, unpacked } from "../orchestration/log-rows.ts";
+import { announceDeletion, findResultOwners, forgetDeleted } from "./deleted-executions.ts";
 import { deleteExecutionValues } from "./execution-values.ts";
 
 /** Events of one statement: a few hundred milliseconds at most, so that the log can be written meanwhile. */
@@ -9,27 +10,29 @@ const EVENTS_MAX = 10_000;
 export type Deletion = "deleted" | "missing" | "open";
 
 /**
- * Deletes an execution that has ended, with everything that is stored of it: its results, which `removeResults` takes away,
- * the rows of its events and commands, the state, and at last its own row, so that a deletion that breaks off can be asked for
+ * Deletes an execution that has ended, with everything that is stored of it: its results, which `removeResults` takes away unless a rerun
+ * refers to them, the rows of its events and commands, the state, and at last its own row, so that a deletion that breaks off can be asked for
  * again.
  */
 export async function deleteExecution(
   database: Database,
   executionId: string,
-  removeResults: () => Promise<void>,
+  removeResults: (executionIds: readonly string[]) => Promise<void>,
 ): Promise<Deletion> {
   const { sql } = database;
   const [row] = await sql<{ isOpen: boolean }[]>`
     select ended_at is null as "isOpen" from flow.execution where execution_id = ${executionId}`;
   if (row === undefined) return "missing";
   if (row.isOpen) return "open";
-  await removeResults();
+  await announceDeletion(database, [executionId]);
+  await removeResults(await findResultOwners(database, [executionId]));
   while ((await deleteHistory(database, executionId)) > 0);
   await deleteExecutionValues(database, executionId);
   await sql`delete from flow.execution_snapshot where execution_id = ${executionId}`;
   await sql`delete from flow.execution_label where execution_id = ${executionId}`;
   await sql`delete from flow.past_snapshot where execution_id = ${executionId}`;
   await sql`delete from flow.execution where execution_id = ${executionId} and ended_at is not null`;
+  await forgetDeleted(database, [executionId]);
   return "deleted";
 }
 

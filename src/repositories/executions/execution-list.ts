@@ -17,6 +17,8 @@ const COLUMNS = columnsOf(execution, [
   "lastEventId",
   "parentExecutionId",
   "rootExecutionId",
+  "rerunOf",
+  "sealedUnder",
   "error",
   "startedAt",
   "endedAt",

@@ -52,6 +52,10 @@ export interface ParentRow {
   /** The execution at the top of the tree, and its catalog entry. */
   rootExecutionId: string;
   rootCatalogId: string;
+  /** Whose key seals its secrets; null: the root's. */
+  sealedUnder: string | null;
+  /** Of a rerun: completed executions whose results it takes, by the step, or iteration, that calls. */
+  reuseChildren: Record<string, string> | null;
   /** The user in whose name it runs; null if an operator started it. */
   startedBy: number | null;
   /** Executions from the top of the tree down to the parent, inclusive. Counting stops at the requested maximum. */
@@ -73,7 +77,7 @@ export async function findParent(
       where line.depth < ${depthMax}
     )
     select e.status, e.path, e.root_execution_id as "rootExecutionId", root.catalog_id as "rootCatalogId",
-      e.started_by::float8 as "startedBy",
+      e.sealed_under as "sealedUnder", e.rerun_request -> 'reuse_children' as "reuseChildren", e.started_by::float8 as "startedBy",
       (select max(depth) from line) as depth
     from flow.execution e join flow.execution root on root.execution_id = e.root_execution_id
     where e.execution_id = ${executionId}`;

@@ -105,6 +105,7 @@ const FLUSH = {
       }),
       column("started_ms", "float8", (row: Start) => row.start.startedAt),
       column("deadline_ms", "float8", (row: Start) => row.start.deadlineAt),
+      column("line", "json", (row: Start) => row.start.line),
       column("must_be_newest", "smallint", (row: Start) => (row.start.mustBeNewest === true ? 1 : 0)),
     ],
   ),

@@ -140,19 +140,29 @@ const moved = ({ rowsOf }: Places) => `
  */
 const STARTED_AT = "least(now(), coalesce(to_timestamp(started_ms / 1000), now()))";
 
+const REFERS_TO = `case when json_array_length(coalesce(line -> 'refers_to', '[]')) > 0
+      then array(select json_array_elements_text(line -> 'refers_to')::bigint) end`;
+
+/** One that is being deleted at this moment is noticed after the commit (`executions/deleted-executions`). */
+const ORIGINAL_STAYS = `exists (
+      select from flow.execution as original where original.execution_id = (line ->> 'rerun_of')::bigint)`;
+
 const started = ({ rowsOf }: Places) => `
   insert into flow.execution (execution_id, catalog_id, path, version, status, progress, last_event_id,
     parent_execution_id, parent_step, root_execution_id, started_by, started_kind, started_id, started_name, started_issuer, started_subject,
     result, error,
-    started_at, ended_at, deadline_at, caller, idempotency_key, body_sha256)
+    started_at, ended_at, deadline_at, caller, idempotency_key, body_sha256,
+    rerun_of, rerun_request, sealed_under, refers_to)
   select execution_id, catalog_id, path, version, status, progress, last_event_id,
     parent_execution_id, parent_step, root_execution_id, started_by, started_kind, started_id, started_name,
     (select issuer from auth.users where user_id = started_by), (select subject from auth.users where user_id = started_by),
     result, error, ${STARTED_AT},
-    case when ${isFinal("status")} then now() end, to_timestamp(deadline_ms / 1000), caller, idempotency_key, body_sha256
+    case when ${isFinal("status")} then now() end, to_timestamp(deadline_ms / 1000), caller, idempotency_key, body_sha256,
+    (line ->> 'rerun_of')::bigint, line -> 'request', (line ->> 'sealed_under')::bigint, ${REFERS_TO}
   from ${rowsOf("starts")} as t
-  where must_be_newest = 0 or exists (
-    select from flow.resource as r where r.path = t.path and r.catalog_id = t.catalog_id and r.paused_at is null)
+  where (must_be_newest = 0 or exists (
+    select from flow.resource as r where r.path = t.path and r.catalog_id = t.catalog_id and r.paused_at is null))
+    and (line ->> 'rerun_of' is null or ${ORIGINAL_STAYS})
   on conflict (execution_id) do nothing
   returning execution_id`;
 

@@ -19,7 +19,9 @@ export interface FoundClaim {
 
 /** The relation of a claim's execution to another one. */
 export interface ClaimSubject {
+  /** Of the same tree, or one whose results the tree refers to: a rerun takes them over. */
   isInTree: boolean;
+  /** It was called by the execution; or the execution is a rerun that refers to its results. */
   isChild: boolean;
 }
 
@@ -38,8 +40,10 @@ export async function findClaim(
       e.root_execution_id as "rootExecutionId", e.catalog_id as "catalogId",
       coalesce(root.catalog_id, e.catalog_id) as "rootCatalogId", e.path,
       c.status in ('CLAIMED', 'RUNNING') as "isHeld",
-      coalesce(about.root_execution_id = e.root_execution_id, false) as "isInTree",
-      coalesce(about.parent_execution_id = e.execution_id, false) as "isChild"
+      coalesce(about.root_execution_id = e.root_execution_id, false)
+        or coalesce(${aboutId ?? null}::bigint = any(root.refers_to), false) as "isInTree",
+      coalesce(about.parent_execution_id = e.execution_id, false)
+        or coalesce(${aboutId ?? null}::bigint = any(e.refers_to), false) as "isChild"
     from flow.command c
       join flow.execution e on e.execution_id = c.execution_id
       left join flow.execution root on root.execution_id = e.root_execution_id

@@ -211,7 +211,7 @@ export function wireServices(deps: ServicesDeps): Services {
     loginSessions: createLoginSessions({ database, audit }),
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),
-    ...executionsOf({ database, programs, orchestrator, reader, results, access, audit }, deps.processor),
+    ...executionsOf({ database, store, programs, orchestrator, reader, results, access, audit }, deps.processor),
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },

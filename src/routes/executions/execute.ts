@@ -10,9 +10,8 @@ import type { ExecutionOutcome, Executions } from "../../services/executions/exe
 import type { Started } from "../../services/executions/start-execution.ts";
 import { claimedExecution } from "../http/claimed-execution.ts";
 import { listening } from "../http/client-signal.ts";
-import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
+import { bodySha256, idempotencyKey, keyOwner } from "../http/idempotency.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
-import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
 import { check } from "../http/validate.ts";
 
@@ -85,12 +84,6 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
       },
     },
   });
-}
-
-/** Whose idempotency keys these are: one user's are not another's. */
-function keyOwner(c: Context<RouteEnvironment>): string {
-  const user = c.get("user");
-  return user === undefined ? c.get("role") : `user:${user.userId}`;
 }
 
 /** Waits for the result: one request instead of two. */

@@ -16,17 +16,20 @@ import type { RouteEnvironment } from "../http/request-context.ts";
 import { type RouteHandler, serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 import { listFilter } from "./list-filter.ts";
+import { rerunRoute } from "./rerun.ts";
 
 /** Executions (interface specification, Execution; and what the service adds to it). */
 export function executionRoutes(executions: Executions, stopping: AbortSignal, audit: Pick<Audit, "record">) {
   return serve(EXECUTION_ROUTES, {
     pause: steering("pause", executions, audit),
     resume: steering("resume", executions, audit),
+    rerun: rerunRoute(executions),
     list: listing(executions),
     detail: async ({ query: { steps_after }, maskedJson }, c) => {
       const stepsAfter = steps_after === undefined ? undefined : Number(steps_after);
       const { row, stepsTotal, ...told } = await executions.detail(executionId(c), stepsAfter);
-      const more = { last_event_id: row.lastEventId, steps_total: stepsTotal };
+      const rerun = row.rerunOf === null ? {} : { rerun_of: row.rerunOf };
+      const more = { ...rerun, last_event_id: row.lastEventId, steps_total: stepsTotal };
       const answer = { ...itemOf(row, c), result: row.result ?? null, ...more, ...told };
       return maskedJson(answer);
     },

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { IDEMPOTENCY_KEY_MAX } from "../../schema/api/events.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import type { RouteEnvironment } from "./request-context.ts";
 
 /** The `Idempotency-Key` of a request, or null. Throws `FlowError` INVALID_INPUT if it is too long or not printable. */
 export function idempotencyKey(c: Context): string | null {
@@ -10,6 +11,12 @@ export function idempotencyKey(c: Context): string | null {
   if (key.length <= IDEMPOTENCY_KEY_MAX && /^[\x20-\x7e]+$/.test(key)) return key;
   const rule = `1 to ${IDEMPOTENCY_KEY_MAX} visible ASCII characters`;
   throw new FlowError("INVALID_INPUT", `The header 'Idempotency-Key' is not valid: it must be ${rule}`);
+}
+
+/** Whose idempotency keys these are: one user's are not another's. */
+export function keyOwner(c: Context<RouteEnvironment>): string {
+  const user = c.get("user");
+  return user === undefined ? c.get("role") : `user:${user.userId}`;
 }
 
 /**

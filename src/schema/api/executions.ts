@@ -14,6 +14,7 @@ import {
 } from "../words/wire.ts";
 import { EventIdText } from "./events.ts";
 import { SealedFlag } from "./results.ts";
+import { ReusedFromAnswer } from "./steering.ts";
 
 /*
  * Bodies, queries and answers of the routes that start, show and end executions (interface specification, Execution). The
@@ -176,6 +177,7 @@ export const StepAnswer = v.object({
   order: v.exactOptional(v.pipe(count, v.description("Place in the order of first starts, from 1; 0: it never ran."))),
   loop: v.exactOptional(v.object({ total: v.nullable(count), done: count, failed: count })),
   error: v.exactOptional(ErrorAnswer),
+  reused_from: v.exactOptional(ReusedFromAnswer),
 });
 export type StepAnswer = v.InferOutput<typeof StepAnswer>;
 
@@ -260,6 +262,7 @@ export const ExecutionAnswer = v.object({
       v.description("While it is PAUSED: since when, by whom and why."),
     ),
   ),
+  rerun_of: v.exactOptional(v.pipe(IdText, v.description("The execution that it repeats."))),
   steps_total: v.exactOptional(
     v.pipe(count, v.description("How many steps there are: `steps` may be those that changed.")),
   ),

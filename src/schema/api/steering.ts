@@ -147,3 +147,85 @@ export const BulkAnswer = v.object({
   ),
 });
 export type BulkAnswer = v.InferOutput<typeof BulkAnswer>;
+
+const name = v.pipe(storableText(512), v.minLength(1));
+
+/** Steps that a rerun names. */
+export const RERUN_STEPS_MAX = 1_000;
+
+/** Body of `POST /api/executions/{execution_id}/rerun`. */
+export const RerunBody = v.strictObject({
+  from: v.exactOptional(
+    v.pipe(
+      v.union([v.picklist(["failed", "start"]), v.pipe(v.array(name), v.minLength(1), v.maxLength(RERUN_STEPS_MAX))]),
+      v.description(
+        "The steps to run again, with all that follow them; `failed`: those that failed or were open at the end, the default of an execution that FAILED or was CANCELLED; `start`: all, the default of any other.",
+      ),
+    ),
+  ),
+  only: v.exactOptional(v.pipe(v.boolean(), v.description("These steps and nothing after them. Default false."))),
+  input: v.exactOptional(v.pipe(JsonObjectValue, v.description("Replaces keys of the workload."))),
+  variables: v.exactOptional(v.pipe(JsonObjectValue, v.description("Sets variables, over those that were recorded."))),
+  step_input: v.exactOptional(
+    v.pipe(v.record(name, JsonObjectValue), v.description("By step: replaces keys of the input with which it starts.")),
+  ),
+  version: v.exactOptional(
+    v.pipe(
+      v.union([v.picklist(["same", "latest"]), v.pipe(v.number(), v.integer(), v.minValue(1))]),
+      v.description("Of the playbook; default `same`."),
+    ),
+  ),
+  reuse_iterations: v.exactOptional(
+    v.pipe(
+      v.boolean(),
+      v.description("Loops that failed run only the iterations that failed, are missing or changed. Default true."),
+    ),
+  ),
+  reuse_children: v.exactOptional(
+    v.pipe(
+      v.record(name, IdText),
+      v.description("By calling step (`step`, or `step[i]` of a loop): the completed execution whose result it takes."),
+    ),
+  ),
+  reason: v.exactOptional(v.pipe(storableText(REASON_MAX), v.description("Why; it is in the log and in lineage."))),
+  dry_run: v.exactOptional(v.pipe(v.boolean(), v.description("Answers the plan, and starts nothing."))),
+});
+export type RerunBody = v.InferOutput<typeof RerunBody>;
+
+/** Where a step ran that a rerun has taken over. */
+export const ReusedFromAnswer = v.pipe(
+  v.object({ execution_id: IdText, event_id: v.pipe(v.number(), v.integer()), created_at: Timestamp }),
+  v.description("It did not run here: the execution whose results it has, and the event with which it ended there."),
+);
+
+/** What becomes of one step in a rerun. */
+export const RerunStep = v.object({
+  step: v.string(),
+  action: v.pipe(
+    v.picklist(["reuse", "run"]),
+    v.description("`run`: it runs again, if the arcs lead to it; `reuse`: what it came to stays."),
+  ),
+  kind: v.pipe(v.string(), v.description("Kinds of its tasks.")),
+  effect: v.pipe(v.nullable(v.string()), v.description("What it does outside of the execution; null: nothing.")),
+  protected_by: v.pipe(
+    v.nullable(v.literal("idempotency_key")),
+    v.description("What keeps its effect from happening twice: a key that the author wrote."),
+  ),
+});
+export type RerunStep = v.InferOutput<typeof RerunStep>;
+
+/** Answer of a rerun: 202, or 200 with its plan where it was only asked for that. */
+export const RerunAnswer = v.object({
+  execution_id: v.exactOptional(v.pipe(IdText, v.description("The new execution; absent from a plan."))),
+  rerun_of: IdText,
+  path: v.string(),
+  version: v.pipe(v.number(), v.integer()),
+  reused: v.pipe(count, v.description("Steps that are not run again.")),
+  will_run: v.pipe(v.array(v.string()), v.description("Steps that certainly run, if none fails.")),
+  steps: v.exactOptional(v.pipe(v.array(RerunStep), v.description("The plan."))),
+  warnings: v.exactOptional(v.array(v.string())),
+  duplicate: v.exactOptional(
+    v.pipe(v.literal(true), v.description("The idempotency key was used before: this is the execution it started.")),
+  ),
+});
+export type RerunAnswer = v.InferOutput<typeof RerunAnswer>;

@@ -17,6 +17,7 @@ import {
   StateQuery,
 } from "../api/executions.ts";
 import { RenderedAnswer, RenderedQuery } from "../api/rendered.ts";
+import { RerunAnswer, RerunBody } from "../api/steering.ts";
 import { ExecutionsQuery } from "../rules/execution-filter-schema.ts";
 import { LineageAnswer } from "../rules/lineage.ts";
 import { PageQuery } from "../words/wire.ts";
@@ -165,6 +166,20 @@ export const EXECUTION_ROUTES = {
     query: PageQuery,
     answer: LineageAnswer,
     refusals: [404, 422],
+  }),
+  rerun: contract({
+    method: "post",
+    path: "/api/executions/:execution_id/rerun",
+    summary:
+      "Begins a new execution that repeats one that has ended, from some of its steps on: what ran before them is taken over. With `dry_run` it answers the plan. With an Idempotency-Key it begins one, however often it is sent",
+    access: "operator",
+    user: { action: "execute", of: "execution" },
+    audit: { action: "execution.rerun", resource: "execution/:execution_id" },
+    body: RerunBody,
+    bodyOptional: true,
+    answer: RerunAnswer,
+    status: 202,
+    refusals: [404, 409, 413, 422],
   }),
   delete: contract({
     method: "delete",

@@ -53,6 +53,8 @@ export interface CommandContext {
   steps: Record<string, StoredResult>;
   /** What arrived over the arc; the request's inputs at the first step. */
   input: JsonObject;
+  /** Keys of `input` that were given for a rerun: the step's own `input` does not replace them. */
+  given?: string[];
   /** Step whose arc led here; its result is `result`. */
   from?: string;
   parent_execution_id?: string;

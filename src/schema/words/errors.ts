@@ -61,6 +61,12 @@ export const ERROR_STATUS = {
   active_claim: 409,
   /** The command has ended. */
   already_terminal: 409,
+  /** What is to be run again has not ended yet. */
+  not_terminal: 409,
+  /** What failed is to be run again, and nothing did. */
+  nothing_failed: 422,
+  /** A rerun needs a stored result of its original that is gone. */
+  RESULT_NOT_REUSABLE: 422,
   /** No worker of that name is registered: register again. */
   unknown: 404,
   /** A batch was not taken in time: send it again under its idempotency key. */

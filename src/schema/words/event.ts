@@ -87,6 +87,64 @@ export interface ParentRef {
   iter?: JsonObject;
 }
 
+/** The place of an event in the log of another execution. */
+export interface ReusedFrom {
+  execution_id: string;
+  /** The event with which the step ended there. */
+  event_id: number;
+  /** When that was, RFC 3339. */
+  created_at: string;
+}
+
+/** What is known of a step that is not run again: that of its last run, times in milliseconds since 1970. */
+export interface KeptStep {
+  order: number;
+  runs: number;
+  attempts: number;
+  started_at: number | null;
+  ended_at: number | null;
+  result: StoredResult | null;
+  error: TaskError | null;
+  loop: { total: number | null; done: number; failed: number } | null;
+}
+
+/** What a loop that failed leaves to its next run: results of iterations, whose items are compared with the new ones. */
+export interface KeptLoop {
+  /** Null where the collection was a number. */
+  items: Json[] | null;
+  total: number;
+  failed: number;
+  tail: [index: number, result: StoredResult][];
+  parts: LoopPart[];
+}
+
+/** A step of a rerun that is to run, or that waits: what stood between the steps. */
+export interface RestoredStep {
+  /** Earlier runs, where a loop of arcs has led here before. */
+  kept?: KeptStep & { status: "COMPLETED" | "FAILED" | "SKIPPED" };
+  token?: { input: JsonObject; from: string | null; back: boolean };
+  /** Replaces its input, by key, when it starts. */
+  given?: JsonObject;
+  loop?: KeptLoop;
+}
+
+/** What a rerun was asked for. */
+export interface RerunRef {
+  execution_id: string;
+  /** The steps that run again, and what follows them; `start`: all. */
+  from: string[] | "start";
+  /** Nothing after these steps runs. */
+  only?: true;
+  /** Keys of the workload that were replaced. */
+  input?: string[];
+  variables?: JsonObject;
+  step_input?: Record<string, JsonObject>;
+  /** Of the playbook, where it is another than that of the original. */
+  version?: number;
+  reason?: string;
+  by?: string;
+}
+
 /** Every event, by type. All have `at`, milliseconds since 1970 (UTC). */
 export interface EventBodies {
   "playbook.initialized": {
@@ -102,8 +160,26 @@ export interface EventBodies {
     target?: string;
     /** Present when the caller, or a sampling server, has begun a trace. */
     trace?: TraceRef;
+    /** It repeats another execution. Unless all of it: copies of ended steps follow, then `workflow.restored`. */
+    rerun?: RerunRef;
+    /** Whose key seals its secrets; absent: that of the root of its tree. */
+    sealed_under?: string;
   };
   "workflow.initialized": { step: string };
+  /** What stands between the steps of a rerun, in place of `workflow.initialized`: it goes on from here. */
+  "workflow.restored": {
+    vars: JsonObject;
+    /** Steps that have a token, or ran before in a loop of arcs, or are given something when they start. */
+    steps: Record<string, RestoredStep>;
+    /** Those with a token, in the order in which they got it. */
+    waiting: string[];
+    /** How often each arc had been taken, by its source and its target. */
+    taken: Record<string, Record<string, number>>;
+    /** Number of steps that had been started. */
+    started: number;
+    last_completed?: string;
+    failure_at_end?: TaskError;
+  };
   "command.issued": {
     command_id: string;
     step: string;
@@ -221,6 +297,17 @@ export interface EventBodies {
   };
   /** Results of finished iterations went to the store as one part; they leave the state. */
   "loop.results.stored": { step: string; step_run_id: string; part: LoopPart };
+  /** Results of iterations that a rerun takes over, of one stored part: `part` has them alone. */
+  "loop.results.kept": {
+    step: string;
+    step_run_id: string;
+    /** The part as it was. */
+    ref: string;
+    /** Absent: none of it is taken over. */
+    part?: LoopPart;
+    /** The iterations, each range without its end. */
+    iterations: [from: number, to: number][];
+  };
   "loop.done": {
     step: string;
     step_run_id: string;
@@ -228,8 +315,14 @@ export interface EventBodies {
     /** Reference of the manifest, where results went to the store. */
     manifest?: string;
   };
-  "step.completed": { step: string; step_run_id: string; set: Write[]; next: Fired[]; duration_ms: number };
-  "step.failed": {
+  "step.completed": Copied & {
+    step: string;
+    step_run_id: string;
+    set: Write[];
+    next: Fired[];
+    duration_ms: number;
+  };
+  "step.failed": Copied & {
     step: string;
     step_run_id: string;
     error: TaskError;
@@ -242,7 +335,7 @@ export interface EventBodies {
     next: Fired[];
     duration_ms: number;
   };
-  "step.skipped": {
+  "step.skipped": Copied & {
     step: string;
     /**
      * `when`: its guard was false; `admission`: a rule of `admit` refused; `unreached`: no path leads to it any more;
@@ -278,6 +371,12 @@ export interface Overridden extends Steered {
 
 /** How a person ends a step. */
 export type OverrideAction = "skip" | "complete" | "fail";
+
+/** In a rerun: the step did not run here. Then this alone counts of the event, and it sets and starts nothing. */
+export interface Copied {
+  reused_from?: ReusedFrom;
+  kept?: KeptStep;
+}
 
 /** Who asked for a change of the run, and why. */
 export interface Steered {

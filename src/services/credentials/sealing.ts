@@ -31,7 +31,7 @@ export function createSealing({ database, keys, audit }: SealingDeps): Sealing {
   const rootOf = async (executionId: string) => {
     const row = await findExecution(database, executionId);
     if (row === undefined) throw unknownExecution(executionId);
-    return row.rootExecutionId;
+    return row.sealedUnder ?? row.rootExecutionId;
   };
   const sealerOf = (rootExecutionId: string) => createSealer(sealingKeys(keys, rootExecutionId));
   return {

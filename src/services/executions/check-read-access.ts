@@ -30,7 +30,9 @@ export function checkReading({
     const reading = await findReading(database, executionId, about);
     if (reading === undefined) throw notAvailable(ref, "it was never stored or has been deleted");
     const { startedBy: userId, isOneTree, path } = reading;
-    if (isOneTree || userId === null) return;
+    if (isOneTree) return;
+    if (path === null) throw notAvailable(ref, "it was never stored or has been deleted");
+    if (userId === null) return;
     const user = await access.user({ userId });
     const { allowed, rule } =
       user === undefined ? { allowed: false, rule: "the user is not active" } : decideUserAccess(user, "view", path);

@@ -124,6 +124,7 @@ function stepAnswer(name: string, step: StepState | undefined): StepAnswer {
     order: step.order,
     ...(loop !== null && { loop: { ...loop } }),
     ...(error !== null && { error: { ...error } }),
+    ...(step.reusedFrom !== undefined && { reused_from: { ...step.reusedFrom } }),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { StepStatus } from "../../engine/state/state.ts";
+import type { ExecutionStore } from "../../ports/execution-store.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import type { Visible } from "../../repositories/database/page.ts";
 import { changedSteps } from "../../repositories/executions/changed-steps.ts";
@@ -36,6 +37,7 @@ import { type Lineage, type LineageRequest, lineageOf } from "./lineage.ts";
 import { type OverrideRequest, overrideSteps } from "./override-step.ts";
 import { createPausing, type Pausing } from "./pause-execution.ts";
 import { type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
+import { type Rerun, type RerunRequest, rerunExecutions } from "./rerun-execution.ts";
 import { type ExecutionRequest, type Started, startExecutions } from "./start-execution.ts";
 
 /** An execution with the details derived from its events. */
@@ -50,6 +52,8 @@ export type ExecutionOutcome = Pick<ExecutionResult, "status" | "error" | "resul
 export interface Executions extends Pausing {
   /** See {@link startExecutions}. */
   start(request: ExecutionRequest): Promise<Started>;
+  /** See {@link rerunExecutions}. */
+  rerun(executionId: string, request: RerunRequest): Promise<Rerun>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
   list(filter: ExecutionFilter & Visible, page: PageQuery): Promise<Listed<ShownRow>>;
   /** With `stepsAfter`, an event's id, only the steps to which something happened after it; all steps if too much happened. */
@@ -98,6 +102,8 @@ const RESULTS_MAX = 500;
 export interface ExecutionsDeps {
   database: Database;
   orchestrator: Orchestrator;
+  /** The log, to be read. */
+  store: Pick<ExecutionStore, "find" | "eventsAfter" | "snapshotUpTo">;
   reader: ExecutionReader;
   results: Pick<Results, "removeOf">;
   /** Compiled playbooks, for starting. */
@@ -118,12 +124,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     return row;
   };
   return {
-    start: startExecutions({
-      ...deps,
-      cancel: (id, reason) => cancel(id, { reason, cascade: true }),
-      pauseOf: async (parentId, lastEventId) => (await reader.read(parentId, lastEventId))?.state.paused,
-      pause: (id, { reason, by }) => pausing.pause(id, { ...defined({ reason, by }), cascade: true }),
-    }),
+    ...beginning(deps, cancel, pausing),
     async list(filter, { limit, cursor }) {
       const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
       const { items, next } = await listExecutions(database, filter, { limit, ...key });
@@ -168,8 +169,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,
     lineage: (executionId, request) => lineageOf(database, executionId, request),
     async remove(executionId) {
-      const outcome = await deleteExecution(database, executionId, async () => {
-        while ((await results.removeOf([executionId], RESULTS_MAX)) === RESULTS_MAX);
+      const outcome = await deleteExecution(database, executionId, async (owners) => {
+        while ((await results.removeOf(owners, RESULTS_MAX)) === RESULTS_MAX);
       });
       if (outcome === "missing") throw unknownExecution(executionId);
       if (outcome === "deleted") return;
@@ -197,4 +198,20 @@ function unknownEvent(executionId: string, eventId: number): FlowError {
     "NOT_FOUND",
     `${message}. Its log has those that it has: GET /api/executions/${executionId}/events`,
   );
+}
+
+/** What begins executions. */
+function beginning(
+  deps: ExecutionsDeps,
+  cancel: Executions["cancel"],
+  { pause }: Pausing,
+): Pick<Executions, "start" | "rerun"> {
+  const stop = (id: string, reason: string) => cancel(id, { reason, cascade: true });
+  const start = startExecutions({
+    ...deps,
+    cancel: stop,
+    pauseOf: async (parentId, lastEventId) => (await deps.reader.read(parentId, lastEventId))?.state.paused,
+    pause: (id, { reason, by }) => pause(id, { ...defined({ reason, by }), cascade: true }),
+  });
+  return { start, rerun: rerunExecutions({ ...deps, start, cancel: stop }) };
 }

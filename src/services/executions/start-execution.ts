@@ -21,13 +21,13 @@ import type { Origin } from "../../schema/rules/origin.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef, Steered } from "../../schema/words/event.ts";
-import type { JsonObject } from "../../schema/words/json.ts";
+import { type JsonObject, own } from "../../schema/words/json.ts";
 import type { Access } from "../access/access.ts";
 import { type Audit, audited, inAuditLog } from "../access/audit.ts";
 import { missingChildren } from "../catalog/missing-children.ts";
 import { inPieces } from "../in-pieces.ts";
 import { NotNewest } from "../orchestration/jobs.ts";
-import type { Orchestrator, StartLog } from "../orchestration/orchestrator.ts";
+import type { Orchestrator, RerunInput, StartLog } from "../orchestration/orchestrator.ts";
 
 /** Paths of which the newest version is remembered: some 0.3 MB. */
 const REMEMBERED_MAX = 1_000;
@@ -87,6 +87,8 @@ export interface ExecutionRequest {
   origin?: Origin;
   /** Words of people, by which lists are filtered. */
   labels?: Readonly<Record<string, string>>;
+  /** It repeats another execution. */
+  rerun?: RerunInput;
 }
 
 /** An execution that was started, now or (`duplicate`) by an earlier call with the same key. */
@@ -167,10 +169,12 @@ async function begin(
   found: Executable | undefined,
   mustBeNewest: boolean,
 ): Promise<Started> {
-  const { parent, input, bytes, target, returnStep, traceparent, idempotency, origin, labels } = request;
+  const { parent, input, bytes, target, returnStep, traceparent, idempotency, origin, labels, rerun } = request;
   const entry = checkedEntry(found, request);
   const caller = parent === undefined ? undefined : await openParent(deps.database, parent.execution_id);
   if (caller !== undefined) checkSystemChild(deps, caller.path, entry.path);
+  const taken = parent === undefined ? undefined : await takenOver(deps.database, entry, parent, caller);
+  if (taken !== undefined) return taken;
   const startedBy = caller?.startedBy ?? request.startedBy;
   if (parent !== undefined && typeof caller?.startedBy === "number") {
     await checkStarter(deps, parent.execution_id, caller.startedBy, entry.path);
@@ -188,7 +192,19 @@ async function begin(
     input,
     ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
     ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
-    ...defined({ startedBy, target, returnStep, traceparent, idempotency, bytes, origin, labels, log: request.log }),
+    ...(caller?.sealedUnder != null && { sealedUnder: caller.sealedUnder }),
+    ...defined({
+      startedBy,
+      target,
+      returnStep,
+      traceparent,
+      idempotency,
+      bytes,
+      origin,
+      labels,
+      rerun,
+      log: request.log,
+    }),
   });
   return { ...what, ...started, warnings };
 }
@@ -201,6 +217,30 @@ function checkSystemChild({ audit }: { audit: Pick<Audit, "refused"> }, parentPa
   const detail = { caller: parentPath };
   audit.refused(audited(caller, "playbook.execute", `playbook/${path}`, { result: "deny", detail }));
   throw new FlowError("SYSTEM_PLAYBOOK", `${why}. Start it by itself`, { detail: { path } });
+}
+
+/** The completed execution whose result a rerun takes in place of this call, if it names one. */
+async function takenOver(
+  database: Database,
+  { path }: Executable,
+  { step = "", iter }: ParentRef,
+  caller: ParentRow | undefined,
+): Promise<Started | undefined> {
+  const named = caller?.reuseChildren;
+  if (named == null) return undefined;
+  const index = iter === undefined ? undefined : own(iter, "index");
+  const id = own(named, typeof index === "number" ? `${step}[${index}]` : step) ?? own(named, step);
+  if (typeof id !== "string") return undefined;
+  const row = await findExecution(database, id);
+  if (row?.path !== path || row.status !== "COMPLETED") {
+    const why = row === undefined ? "has been deleted" : `is ${row.status}, of '${row.path}'`;
+    throw new FlowError(
+      "CONFLICT",
+      `Step '${step}' was to take the result of execution ${id} of '${path}', which ${why}`,
+    );
+  }
+  const { catalogId, version, status } = row;
+  return { ...{ catalogId, path, version, status, executionId: id }, duplicate: true, warnings: [] };
 }
 
 /** Throws if every run would call a playbook that does not exist. */

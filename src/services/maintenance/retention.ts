@@ -1,5 +1,6 @@
 import type { Database } from "../../repositories/database/database.ts";
 import { acquireLease, releaseLease, renewLease } from "../../repositories/database/leases.ts";
+import { announceDeletion, findResultOwners, forgetDeleted } from "../../repositories/executions/deleted-executions.ts";
 import { findDroppablePartitions } from "../../repositories/executions/old-partitions.ts";
 import {
   daysAgo,
@@ -169,14 +170,17 @@ function createSteps(deps: RetentionDeps): Step[] {
     const endedBefore = await outdated();
     return await rounds(goesOn, async () => {
       const { executionIds, next } = await findOutdatedExecutions(database, endedBefore, places.executions, rowsMax);
-      for (let more = executionIds.length > 0; more; ) {
-        const deleted = await results.removeOf(executionIds, rowsMax);
+      await announceDeletion(database, executionIds);
+      const owners = executionIds.length === 0 ? [] : await findResultOwners(database, executionIds);
+      for (let more = owners.length > 0; more; ) {
+        const deleted = await results.removeOf(owners, rowsMax);
         removed.results += deleted;
         more = deleted === rowsMax;
         // Only without results: what is left of an execution is found by its row.
         if (more && !(await goesOn())) return false;
       }
       removed.executions += await deleteExecutionRows(database, executionIds);
+      await forgetDeleted(database, executionIds);
       places.executions = next ?? "0";
       return next !== undefined;
     });

@@ -8,7 +8,7 @@ import { unknownExecution } from "../errors.ts";
 import type { LiveExecution, UndecidedEvent } from "./memory/load-execution.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import type { RoundLoop } from "./round-loop.ts";
-import { applyEvent, applyUndecided } from "./rounds/apply-event.ts";
+import { applyEvent, applyUndecided, foldOnly } from "./rounds/apply-event.ts";
 import type { Committed, Job, Round } from "./rounds/round.ts";
 
 /** Queues a job and waits until it is durable. Rejects with the error of its refusal. */
@@ -160,9 +160,9 @@ export class NotNewest extends FlowError {
   }
 }
 
-/** Begins an execution: its first event, and what follows. `fresh` returns its state before that event, new for each try. */
+/** Begins an execution: its first events, and what follows. `fresh` returns its state before that event, new for each try. */
 export function startJob(
-  first: FlowEvent,
+  first: readonly FlowEvent[],
   start: ExecutionStart,
   fresh: () => LiveExecution,
   base: Omit<Job, "check" | "apply">,
@@ -171,16 +171,25 @@ export function startJob(
   return {
     ...base,
     check(round) {
-      if (isTried && start.mustBeNewest === true && changesOf(round, base) === undefined)
-        throw new NotNewest(start.path);
+      if (!isTried || changesOf(round, base) !== undefined) return;
+      if (start.mustBeNewest === true) throw new NotNewest(start.path);
+      if (start.line?.rerun_of !== undefined) throw originalGone(start.line.rerun_of);
     },
     async apply(round) {
       isTried = true;
       // No other caller has this id: an earlier try was written, and its answer was lost.
       if (changesOf(round, base) !== undefined) return;
-      await applyEvent(round.begin(fresh(), start), first, round.applyDeps);
+      const changes = round.begin(fresh(), start);
+      // Those of a rerun are folded first: what follows is decided of the whole.
+      foldOnly(changes, first);
+      await applyUndecided(changes, round.applyDeps);
     },
   };
+}
+
+/** A rerun is written only while its original is there: what others refer to outlives its deletion. */
+function originalGone(executionId: string): FlowError {
+  return new FlowError("NOT_FOUND", `Execution ${executionId}, which is to be run again, is being deleted`);
 }
 
 /** Folds one external event, if it is acceptable, and decides what follows. `told` receives the judgement. */

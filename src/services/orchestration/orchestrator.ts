@@ -6,7 +6,7 @@ import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import type { Origin } from "../../schema/rules/origin.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
-import type { EventOf, FlowEvent, ParentRef } from "../../schema/words/event.ts";
+import type { EventOf, FlowEvent, ParentRef, RerunRef } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
@@ -30,6 +30,10 @@ export interface StartInput {
   parent?: ParentRef;
   /** Root of the tree that the parent belongs to. */
   rootExecutionId?: string;
+  /** Whose key seals the parent's secrets, where that is not the root. */
+  sealedUnder?: string;
+  /** It repeats another execution. */
+  rerun?: RerunInput;
   /** The user in whose name it runs. */
   startedBy?: number;
   /** What started it. Default: its parent, or else that user. */
@@ -46,6 +50,22 @@ export interface StartInput {
   log?: StartLog;
   /** Length of the request, in bytes. Default 0. */
   bytes?: number;
+}
+
+/** How a rerun begins. */
+export interface RerunInput {
+  ref: RerunRef;
+  sealedUnder: string;
+  /** Executions whose stored results it refers to. */
+  refersTo: readonly string[];
+  /** What lineage says of it. */
+  request: JsonObject;
+  /** What is taken over; absent: it begins with its first step. */
+  restored?: {
+    workload: JsonObject;
+    /** Its events after the first, as of a moment. */
+    events(at: number): FlowEvent[];
+  };
 }
 
 /** What the audit log says about a start: in the transaction that writes the execution, so that neither is there without the other. */

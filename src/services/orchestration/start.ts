@@ -6,6 +6,7 @@ import { emptyState } from "../../engine/state/state.ts";
 import { openAccount } from "../../language/expression/parsing/budget.ts";
 import { loadedReferences } from "../../language/template/loaded-references.ts";
 import type { ExecutionStart } from "../../ports/execution-store.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import { runJob, startJob, withTimeLimits } from "./jobs.ts";
@@ -60,7 +61,8 @@ async function begin(
   const { now, applyDeps, env, cache } = parts;
   checkReturnStep(source.program, input.returnStep);
   const attached: LiveExecution["attached"] = new Map();
-  const decisions = decisionsOf(parts, executionId, () => input.parent, attached);
+  const sealedUnder = input.rerun?.sealedUnder ?? input.sealedUnder;
+  const decisions = decisionsOf(parts, executionId, () => defined({ parent: input.parent, sealedUnder }), attached);
   const references = loadedReferences(decisions.store);
   const { sealing } = decisions;
   const engineEnv = { now: now(), newId: () => String(applyDeps.newId()), references, env, sealing };
@@ -72,10 +74,12 @@ async function begin(
     ...(input.parent !== undefined && { parent: input.parent }),
     ...(input.target !== undefined && { target: input.target }),
     ...(trace !== undefined && { trace }),
+    ...defined({ sealedUnder, rerun: input.rerun?.ref, workload: input.rerun?.restored?.workload }),
   };
   const first = await references.evaluate(() =>
     startExecution(request, source.program, { ...engineEnv, account: openAccount() }),
   );
+  const events = [first, ...(input.rerun?.restored?.events(first.at) ?? [])];
   const limitMs = await references.evaluate(() =>
     timeLimit(source.program, first.workload, { ...engineEnv, account: openAccount() }),
   );
@@ -98,6 +102,7 @@ async function begin(
     idempotency: input.idempotency ?? null,
     startedAt: first.at,
     deadlineAt: limitMs === undefined ? null : first.at + limitMs,
+    ...lineOf(input.rerun, sealedUnder),
     audit: input.log?.rows(executionId) ?? [],
   };
   const fresh = (): LiveExecution => ({
@@ -108,17 +113,24 @@ async function begin(
     lastEventId: Number(executionId),
     undecided: [],
     issued: new Map(),
+    marks: new Map(),
     references,
-    decisions,
-    attached,
-    eventsSinceSnapshot: 0,
+    ...{ decisions, attached, eventsSinceSnapshot: 0 },
   });
   const cached = cache.entry(executionId);
   // There is nothing to load yet.
   cached.missing = true;
-  const { bytes = 0 } = input;
   leave();
-  await runJob(withTimeLimits(parts), [executionId], (base) => ({ ...startJob(first, start, fresh, base), bytes }));
+  const job = (base: Parameters<typeof startJob>[3]) => startJob(events, start, fresh, base);
+  await runJob(withTimeLimits(parts), [executionId], (base) => ({ ...job(base), bytes: input.bytes ?? 0 }));
+}
+
+/** The line of reruns that it belongs to, if it does. */
+function lineOf(rerun: StartInput["rerun"], sealedUnder: string | undefined): Pick<ExecutionStart, "line"> {
+  if (sealedUnder === undefined) return {};
+  if (rerun === undefined) return { line: { sealed_under: sealedUnder } };
+  const { refersTo, request, ref } = rerun;
+  return { line: { sealed_under: sealedUnder, rerun_of: ref.execution_id, refers_to: refersTo, request } };
 }
 
 function traceOf(parts: OrchestratorParts, executionId: string, traceparent: string | undefined): TraceRef | undefined {

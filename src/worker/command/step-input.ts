@@ -1,3 +1,4 @@
+import { ownInputs } from "../../engine/decide/scope.ts";
 import { taskScope } from "../../engine/decide/task-scope.ts";
 import type { ProgramStep } from "../../engine/program/program.ts";
 import { type JsonObject, setOwn } from "../../schema/words/json.ts";
@@ -9,11 +10,12 @@ import { freshState } from "../task/pipeline.ts";
  * step's own `input` over it (language document, section 4.9). Throws what its templates throw.
  */
 export async function stepInput({ place, options }: CommandContext, step: ProgramStep): Promise<JsonObject> {
-  const arrived = place.command.context.input;
-  if (step.input.length === 0) return arrived;
+  const { input: arrived, given } = place.command.context;
+  const entries = ownInputs(step, given);
+  if (entries.length === 0) return arrived;
   const scope = taskScope(place, freshState(), { input: () => arrived, attempt: 1 });
   const input = { ...arrived };
-  for (const [key, template] of step.input) {
+  for (const [key, template] of entries) {
     setOwn(input, key, await place.references.evaluate(() => template.render(scope, options)));
   }
   return input;

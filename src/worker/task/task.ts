@@ -1,3 +1,4 @@
+import { ownInputs } from "../../engine/decide/scope.ts";
 import { taskScope } from "../../engine/decide/task-scope.ts";
 import { milliseconds } from "../../engine/decide/time-limit.ts";
 import { calledTask, codeNeeds, type ProgramTask, workbookName } from "../../engine/program/program.ts";
@@ -112,7 +113,8 @@ async function renderInput(
   const ownInput: JsonObject = {};
   for (const key of Object.keys(command.context.input)) setOwn(input, key, own(command.context.input, key));
   const defaults = target === run.task ? [] : target.input;
-  for (const layer of [step?.input ?? [], [...defaults, ...run.task.input]]) {
+  const fromStep = step === undefined ? [] : ownInputs(step, command.context.given);
+  for (const layer of [fromStep, [...defaults, ...run.task.input]]) {
     if (layer.length === 0) continue;
     const seen = { ...input };
     const scope = taskScope(context.place, state, { input: () => seen, attempt: run.run });

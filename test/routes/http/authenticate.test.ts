@@ -35,6 +35,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "POST /api/executions/bulk/:bulk_id/cancel": "operator",
   "POST /api/executions/bulk/:bulk_id/pause": "operator",
   "POST /api/executions/bulk/:bulk_id/resume": "operator",
+  "POST /api/executions/:execution_id/rerun": "operator",
   "POST /api/executions/:execution_id/resume": "operator",
   "POST /api/catalog/pause/:path{.+}": "operator",
   "POST /api/catalog/resume/:path{.+}": "operator",

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { beforeEach, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { createDiskPayloads } from "../../../src/adapters/payloads/disk.ts";
+import type { ExecutionStore } from "../../../src/ports/execution-store.ts";
 import type { PayloadStore } from "../../../src/ports/payload-store.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import { ensureEventPartitions } from "../../../src/repositories/executions/event-partitions.ts";
@@ -363,6 +364,7 @@ test("the events of an execution that is gone are not shown, although its month 
     database,
     results,
     orchestrator: {} as Orchestrator,
+    store: {} as ExecutionStore,
     reader: {} as ExecutionReader,
     access: { user: async () => undefined },
     audit: { refused: () => undefined },

@@ -76,6 +76,20 @@ const accumulate = fc.record(
 
 const ref = { command_id: id, attempt: count, step: name };
 type Fields = Record<string, fc.Arbitrary<unknown>>;
+/** Of a step that a rerun takes over. */
+const copied = {
+  reused_from: fc.record({ execution_id: id, event_id: count, created_at: timestamp }),
+  kept: fc.record({
+    order: count,
+    runs: count,
+    attempts: count,
+    started_at: fc.option(count),
+    ended_at: fc.option(count),
+    result: fc.option(stored),
+    error: fc.option(error),
+    loop: fc.option(fc.record({ total: fc.option(count), done: count, failed: count })),
+  }),
+};
 
 /** Fields that each event has, and those that it may have. */
 const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
@@ -85,9 +99,15 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
       parent: fc.record({ execution_id: id, step: name, iter: map }),
       target: name,
       trace: fc.record({ context: name, parent: name }),
+      rerun: fc.record({ execution_id: id, from: fc.array(name), only: fc.constant(true), reason: fc.string() }),
+      sealed_under: id,
     },
   ],
   "workflow.initialized": [{ step: name }],
+  "workflow.restored": [
+    { vars: map, steps: fc.constant({}), waiting: fc.array(name), taken: fc.constant({}), started: count },
+    { last_completed: name, failure_at_end: error },
+  ],
   "command.issued": [
     { command_id: id, step: name, step_run_id: id },
     { iterations: fc.record({ from: count, to: count }), claim: fc.constant(true) },
@@ -166,11 +186,15 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
   "loop.results.stored": [
     { step: name, step_run_id: id, part: fc.record({ ref: name, count, min: count, max: count, bytes: count }) },
   ],
+  "loop.results.kept": [
+    { step: name, step_run_id: id, ref: name, iterations: fc.array(fc.tuple(count, count)) },
+    { part: fc.record({ ref: name, count, min: count, max: count, bytes: count }) },
+  ],
   "loop.done": [
     { step: name, step_run_id: id, stats: fc.record({ total: count, success: count, failed: count }) },
     { manifest: name },
   ],
-  "step.completed": [{ step: name, step_run_id: id, set: writes, next: fired, duration_ms: count }],
+  "step.completed": [{ step: name, step_run_id: id, set: writes, next: fired, duration_ms: count }, copied],
   "step.failed": [
     {
       step: name,
@@ -181,6 +205,7 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
       next: fired,
       duration_ms: count,
     },
+    copied,
   ],
   "step.skipped": [
     {
@@ -189,6 +214,7 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
       set: writes,
       next: fired,
     },
+    copied,
   ],
   "next.evaluated": [
     {

@@ -39,6 +39,7 @@ export function beginLive(text: string): BegunExecution {
     undecided: [],
     attached: new Map(),
     issued: new Map(),
+    marks: new Map(),
     references,
     decisions: openDecisions({ load: () => Promise.reject(new Error("There is no payload")) }),
     eventsSinceSnapshot: 0,

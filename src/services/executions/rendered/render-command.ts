@@ -1,3 +1,4 @@
+import { ownInputs } from "../../../engine/decide/scope.ts";
 import { type PipelinePlace, taskScope } from "../../../engine/decide/task-scope.ts";
 import {
   calledTask,
@@ -68,7 +69,12 @@ function renderTask(
   const shown = createShownTask(task.task.label, (target ?? task).task.kind);
   for (const key of Object.keys(arrived)) shown.arrived(key, own(arrived, key) as Json);
   const defaults = target === undefined || target === task ? [] : target.input;
-  const input = renderInput(place, at, [step.input, [...defaults, ...task.input]], shown);
+  const input = renderInput(
+    place,
+    at,
+    [ownInputs(step, place.command.context.given), [...defaults, ...task.input]],
+    shown,
+  );
   if (target === undefined) {
     shown.failed(`The workbook has no tool '${workbookName(task.task)}'`);
     return shown.end();

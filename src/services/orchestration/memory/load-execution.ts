@@ -1,10 +1,11 @@
+import { noteMark, type StepMark, type StepMarks } from "../../../engine/rerun/step-marks.ts";
 import { openDecisions, type SealedDecisions, sealedDecisions } from "../../../engine/sealing/decision-sealing.ts";
 import { evolve } from "../../../engine/state/evolve.ts";
 import { type ExecutionState, emptyState } from "../../../engine/state/state.ts";
 import { type LoadedReferences, loadedReferences } from "../../../language/template/loaded-references.ts";
 import type { AttachedPayload, ExecutionStore, StoredExecution } from "../../../ports/execution-store.ts";
 import { type EventRecord, fromRecord, isMarkerType } from "../../../schema/rules/event-record.ts";
-import type { FlowEvent, ParentRef } from "../../../schema/words/event.ts";
+import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import type { Sealer } from "../../../schema/words/sealed.ts";
 import type { CommandProgram } from "./program-cache.ts";
@@ -31,6 +32,8 @@ export interface FoldedExecution {
    * Ids of the events that announced its open commands, by command: they are the causes of the events reported about a command.
    */
   issued: Map<string, number>;
+  /** Where its steps began and ended in the log; null where the fold began with a snapshot of a version that did not keep that. */
+  marks: StepMarks | null;
   /** Events since the newest snapshot. */
   eventsSinceSnapshot: number;
 }
@@ -79,11 +82,15 @@ export function noteIssued(issued: LiveExecution["issued"], event: FlowEvent, ev
 interface SnapshotExtra {
   /** Absent in snapshots of older versions. */
   issued?: Record<string, number>;
+  marks?: Record<string, StepMark>;
 }
 
 /** The text of a snapshot. */
-export function snapshotText({ state, issued }: Pick<LiveExecution, "state" | "issued">): string {
-  const extra: SnapshotExtra = { issued: Object.fromEntries(issued) };
+export function snapshotText({ state, issued, marks }: Pick<LiveExecution, "state" | "issued" | "marks">): string {
+  const extra: SnapshotExtra = {
+    issued: Object.fromEntries(issued),
+    ...(marks !== null && { marks: Object.fromEntries(marks) }),
+  };
   return JSON.stringify({ ...state, ...extra });
 }
 
@@ -111,7 +118,7 @@ export interface LoadDeps {
 export function decisionsOf(
   { results: all, checkReading, sealerOf }: Pick<LoadDeps, "results" | "checkReading" | "sealerOf">,
   executionId: string,
-  parent: () => ParentRef | null | undefined,
+  whose: () => Partial<Pick<ExecutionState, "parent" | "sealedUnder">>,
   attached: LiveExecution["attached"],
 ): SealedDecisions {
   const results = {
@@ -123,10 +130,16 @@ export function decisionsOf(
     },
   };
   if (sealerOf === undefined) return openDecisions(results);
-  return sealedDecisions(results, () => {
-    const caller = parent();
-    return sealerOf(caller?.root_execution_id ?? caller?.execution_id ?? executionId);
-  });
+  return sealedDecisions(results, () => sealerOf(sealingRoot({ executionId, ...whose() })));
+}
+
+/** The execution under whose key secrets of an execution are sealed: that of a rerun is its original's, else the root of the tree. */
+export function sealingRoot({
+  executionId,
+  parent,
+  sealedUnder,
+}: Pick<ExecutionState, "executionId"> & Partial<Pick<ExecutionState, "parent" | "sealedUnder">>): string {
+  return sealedUnder ?? parent?.root_execution_id ?? parent?.execution_id ?? executionId;
 }
 
 /** Loads an execution to advance it; undefined if it does not exist. */
@@ -135,7 +148,7 @@ export async function loadExecution(deps: LoadDeps, executionId: string): Promis
   if (folded === undefined) return undefined;
   const source = await deps.programs(folded.catalogId);
   const attached = new Map<string, AttachedPayload>();
-  const decisions = decisionsOf(deps, executionId, () => folded.state.parent, attached);
+  const decisions = decisionsOf(deps, executionId, () => folded.state, attached);
   return { ...folded, source, undecided: [], references: loadedReferences(decisions.store), decisions, attached };
 }
 
@@ -203,15 +216,21 @@ export async function foldUpTo(
 }
 
 /** A state to fold on from. */
-export type StartingPoint = Pick<FoldedExecution, "state" | "issued" | "lastEventId">;
+export type StartingPoint = Pick<FoldedExecution, "state" | "issued" | "marks" | "lastEventId">;
 
 /** The newest snapshot of an execution, if there is one that this version can read; else its beginning. */
 function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoint {
   if (snapshot === null || snapshot.format !== SNAPSHOT_FORMAT) {
-    return { state: emptyState(), issued: new Map(), lastEventId: Number(executionId) };
+    return beginning(executionId);
   }
-  const { issued = {}, ...state } = JSON.parse(snapshot.state) as ExecutionState & SnapshotExtra;
-  return { state, issued: new Map(Object.entries(issued)), lastEventId: snapshot.eventId };
+  const { issued = {}, marks, ...state } = JSON.parse(snapshot.state) as ExecutionState & SnapshotExtra;
+  const known = marks === undefined ? null : new Map(Object.entries(marks));
+  return { state, issued: new Map(Object.entries(issued)), marks: known, lastEventId: snapshot.eventId };
+}
+
+/** An execution before its first event. */
+export function beginning(executionId: string): StartingPoint {
+  return { state: emptyState(), issued: new Map(), marks: new Map(), lastEventId: Number(executionId) };
 }
 
 function fold(folded: FoldedExecution, record: EventRecord): void {
@@ -219,6 +238,7 @@ function fold(folded: FoldedExecution, record: EventRecord): void {
     const event = fromRecord(record);
     evolve(folded.state, event);
     noteIssued(folded.issued, event, record.event_id);
+    noteMark(folded.marks, event, record.event_id);
   }
   folded.lastEventId = record.event_id;
   folded.eventsSinceSnapshot += 1;

@@ -1,4 +1,5 @@
 import { requiredKinds } from "../../../engine/program/program.ts";
+import { noteMark } from "../../../engine/rerun/step-marks.ts";
 import { type ExecutionState, isTerminal, openCommand } from "../../../engine/state/state.ts";
 import type {
   CommandChange,
@@ -10,7 +11,7 @@ import type {
 import type { LogEntry, Marker } from "../../../schema/rules/event-record.ts";
 import { labelsOf } from "../../../schema/rules/pool-label.ts";
 import type { Command } from "../../../schema/words/command.ts";
-import type { EventOf, FlowEvent } from "../../../schema/words/event.ts";
+import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
   type LiveExecution,
@@ -102,13 +103,13 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     ...{ steps, cancelled },
     event(event, cause) {
       project(event, commands, live.state, deps.leaseMs);
-      if (event.type === "step.completed" || event.type === "step.failed") steps.push(endedStep(executionId, event));
+      steps.push(...endedSteps(executionId, event));
       if (event.type === "command.cancelled" && event.worker !== undefined) {
         cancelled.push({ commandId: event.command_id, worker: event.worker });
       }
       live.eventsSinceSnapshot += 1;
       const entry = entryOf(live, event, deps.newId(), cause);
-      noteIssued(live.issued, event, entry.eventId);
+      notePlaces(live, event, entry.eventId);
       return push(entry);
     },
     marker({ type, at, context }) {
@@ -151,9 +152,16 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
   };
 }
 
-function endedStep(executionId: string, event: EventOf<"step.completed"> | EventOf<"step.failed">): EndedStep {
+function notePlaces(live: LiveExecution, event: FlowEvent, eventId: number): void {
+  noteIssued(live.issued, event, eventId);
+  noteMark(live.marks, event, eventId);
+}
+
+/** None for one that is taken over from another execution: it did not run here. */
+function endedSteps(executionId: string, event: FlowEvent): EndedStep[] {
+  if ((event.type !== "step.completed" && event.type !== "step.failed") || event.kept !== undefined) return [];
   const status = event.type === "step.completed" ? "COMPLETED" : "FAILED";
-  return { executionId, step: event.step, status, durationMs: event.duration_ms };
+  return [{ executionId, step: event.step, status, durationMs: event.duration_ms }];
 }
 
 function endingOf({ path, status }: ExecutionState, { result, error }: ExecutionChange): Ending {

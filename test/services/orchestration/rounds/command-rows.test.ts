@@ -31,7 +31,8 @@ function rowsOf(isIssued: boolean, ...events: FlowEvent[]) {
   const decisions = openDecisions(results);
   const live = {
     ...{ state: { ...emptyState(), executionId: "1" }, catalogId: "2", trustDomain: "t", lastEventId: 100 },
-    ...{ issued: new Map<string, number>(), eventsSinceSnapshot: 0, undecided: [], decisions, attached: new Map() },
+    ...{ issued: new Map<string, number>(), marks: new Map(), eventsSinceSnapshot: 0, undecided: [], decisions },
+    attached: new Map(),
     ...{ source: { program, file: "p", path: "p", version: 1 }, references: loadedReferences(decisions.store) },
   };
   let last = 100;

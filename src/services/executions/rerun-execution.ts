@@ -1,0 +1,193 @@
+import { calledTask, type Program } from "../../engine/program/program.ts";
+import type { RerunEdits } from "../../engine/rerun/restore-state.ts";
+import { plainPath } from "../../language/document/catalog-path.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { isBeingDeleted } from "../../repositories/executions/deleted-executions.ts";
+import { findExecution } from "../../repositories/executions/execution-list.ts";
+import { findRerun } from "../../repositories/executions/reruns.ts";
+import {
+  type Executable,
+  findExecutableById,
+  findExecutables,
+  findExecutableVersion,
+} from "../../repositories/orchestration/find-startable.ts";
+import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
+import { defined } from "../../schema/words/defined.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { RerunRef } from "../../schema/words/event.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { sealingRoot } from "../orchestration/memory/load-execution.ts";
+import { otherBody } from "../orchestration/start.ts";
+import { type OriginalDeps, openOriginal, type PreparedRerun, prepareRerun } from "./rerun-original.ts";
+import type { ExecutionRequest, Started } from "./start-execution.ts";
+
+/** What to run again, and how. */
+export interface RerunRequest
+  extends Pick<ExecutionRequest, "permit" | "may" | "log" | "startedBy" | "idempotency" | "bytes" | "traceparent"> {
+  /** Default: `failed` for an execution that failed or was cancelled, else `start`. */
+  from?: readonly string[] | "failed" | "start";
+  only: boolean;
+  edits: RerunEdits;
+  version: "same" | "latest" | number;
+  reuseIterations: boolean;
+  reuseChildren: Readonly<Record<string, string>>;
+  /** Throws if the caller may not see executions of a path: their results are taken. */
+  permitView(path: string): Promise<void>;
+  reason?: string;
+  /** As the audit log names the caller. */
+  by?: string;
+  dryRun: boolean;
+}
+
+/** A rerun, begun or only planned. */
+export interface Rerun {
+  /** Undefined: it was only planned. */
+  executionId?: string;
+  path: string;
+  version: number;
+  reused: number;
+  willRun: string[];
+  /** The plan; absent for a rerun that an earlier call with the same key has begun. */
+  steps?: PreparedRerun["steps"];
+  warnings: string[];
+  duplicate: boolean;
+}
+
+interface RerunDeps extends OriginalDeps {
+  database: Database;
+  start(request: ExecutionRequest): Promise<Started>;
+  cancel(executionId: string, reason: string): Promise<unknown>;
+}
+
+/**
+ * Begins a new execution that repeats another one from some of its steps on, or says what it would do (control, section 1, rules 5 to 13).
+ * Rejects with `FlowError` NOT_FOUND, not_terminal, nothing_failed, RESULT_NOT_REUSABLE, INVALID_INPUT for what it names and there is
+ * not, and with the errors of a start.
+ */
+export function rerunExecutions(deps: RerunDeps): (executionId: string, request: RerunRequest) => Promise<Rerun> {
+  return async (executionId, request) => {
+    const known = request.dryRun ? undefined : await findKnown(deps.database, request);
+    if (known !== undefined) return known;
+    const original = await openOriginal(deps, executionId);
+    const { state, stored } = original;
+    const entry = await entryOf(deps.database, stored, request);
+    await request.permit?.(entry.path);
+    const { program } = await deps.programs(entry.catalogId);
+    await checkChildren(deps.database, program, request);
+    const { edits, only, reuseIterations, reason, by } = request;
+    const from = request.from ?? (stored.status === "COMPLETED" ? "start" : "failed");
+    const prepared = await prepareRerun(deps, original, { from, only, edits, reuseIterations, program });
+    const { reused, willRun, steps, refersTo, restored } = prepared;
+    const told = { path: entry.path, version: entry.version, reused, willRun, steps };
+    if (request.dryRun) return { ...told, warnings: [], duplicate: false };
+    const ref: RerunRef = {
+      execution_id: executionId,
+      from: prepared.from,
+      ...(only && { only: true as const }),
+      ...(Object.keys(edits.input).length > 0 && { input: Object.keys(edits.input) }),
+      ...(Object.keys(edits.variables).length > 0 && { variables: edits.variables }),
+      ...(Object.keys(edits.stepInput).length > 0 && { step_input: edits.stepInput }),
+      ...(entry.version !== stored.version && { version: entry.version }),
+      ...defined({ reason, by }),
+    };
+    const { permit, may, log, startedBy, idempotency, bytes, traceparent } = request;
+    const started = await deps.start({
+      catalogId: entry.catalogId,
+      ...(entry.kind === "agent" && { resourceKind: "agent" as const }),
+      input: { ...state.input, ...edits.input },
+      ...(state.target !== null && program.steps.has(state.target) && { target: state.target }),
+      origin: { kind: "rerun", id: executionId },
+      ...defined({ permit, may, log, startedBy, idempotency, bytes, traceparent }),
+      rerun: {
+        ref,
+        sealedUnder: sealingRoot(state),
+        refersTo: [...new Set([...refersTo, ...Object.values(request.reuseChildren)])],
+        request: requestRow(ref, prepared, request),
+        ...defined({ restored }),
+      },
+    });
+    if (!started.duplicate && (await isBeingDeleted(deps.database, executionId))) {
+      await deps.cancel(started.executionId, `Execution ${executionId} was deleted meanwhile`);
+      throw new FlowError("NOT_FOUND", `Execution ${executionId} was not run again: it is being deleted`);
+    }
+    return { ...told, executionId: started.executionId, warnings: started.warnings, duplicate: started.duplicate };
+  };
+}
+
+/** The answer to a call that is repeated under its idempotency key. Throws `FlowError` INVALID_INPUT if that had another body. */
+async function findKnown(database: Database, { idempotency }: RerunRequest): Promise<Rerun | undefined> {
+  if (idempotency === undefined) return undefined;
+  const known = await findStartByKey(database, idempotency.caller, idempotency.key);
+  if (known === undefined) return undefined;
+  if (known.bodySha256 !== idempotency.bodySha256) throw otherBody(idempotency.key);
+  const row = await findRerun(database, known.executionId);
+  if (row === undefined) return undefined;
+  const { executionId, path, version, request } = row;
+  const names = request?.["will_run"];
+  return {
+    executionId,
+    path,
+    version,
+    reused: Number(request?.["reused"] ?? 0),
+    willRun: Array.isArray(names) ? names.map(String) : [],
+    warnings: [],
+    duplicate: true,
+  };
+}
+
+/** What lineage, and a repeated call, read of it: which values were replaced, and not by what. */
+function requestRow(ref: RerunRef, { reused, willRun }: PreparedRerun, { reuseChildren }: RerunRequest): JsonObject {
+  const { from, only, input, variables, step_input, version, reason, by } = ref;
+  const given = Object.entries(step_input ?? {}).map(([step, keys]) => [step, Object.keys(keys)]);
+  return {
+    from,
+    reused,
+    will_run: willRun,
+    ...defined({ only, input, version, reason, by }),
+    ...(variables !== undefined && { variables: Object.keys(variables) }),
+    ...(step_input !== undefined && { step_input: Object.fromEntries(given) as JsonObject }),
+    ...(Object.keys(reuseChildren).length > 0 && { reuse_children: { ...reuseChildren } }),
+  };
+}
+
+/** Throws `FlowError` INVALID_INPUT for children that cannot be taken in place of a call. */
+async function checkChildren(database: Database, program: Program, request: RerunRequest): Promise<void> {
+  for (const [caller, id] of Object.entries(request.reuseChildren)) {
+    const refuse = (why: string): never => {
+      const message = `reuse_children: the result of execution ${id} cannot be taken for '${caller}': ${why}`;
+      throw new FlowError("INVALID_INPUT", message, { detail: { caller, execution_id: id } });
+    };
+    const name = /^(.*)\[\d+\]$/.exec(caller)?.[1];
+    const step = program.steps.get(caller) ?? (name === undefined ? undefined : program.steps.get(name));
+    const call = step?.tasks
+      .map((task) => calledTask(program, task) ?? task)
+      .find(({ task }) => task.kind === "playbook");
+    if (call === undefined) return refuse("there is no step of that name that calls a playbook");
+    const row = await findExecution(database, id);
+    if (row === undefined) return refuse("it does not exist");
+    await request.permitView(row.path);
+    if (row.status !== "COMPLETED") return refuse(`it is ${row.status}`);
+    const { path } = call.task.config;
+    // One that is a template is compared when the step calls.
+    if (call.config.constant && typeof path === "string" && plainPath(path) !== row.path) {
+      return refuse(`it is of '${row.path}', and the step calls '${path}'`);
+    }
+  }
+}
+
+/** The version of the playbook that is run. Throws `FlowError` NOT_FOUND. */
+async function entryOf(
+  database: Database,
+  { catalogId, path }: { catalogId: string; path: string },
+  { version }: RerunRequest,
+): Promise<Executable> {
+  const find = async () => {
+    if (version === "same") return await findExecutableById(database, catalogId);
+    if (version === "latest") return (await findExecutables(database, [path]))[0];
+    return await findExecutableVersion(database, path, version);
+  };
+  const entry = await find();
+  if (entry !== undefined) return entry;
+  const what = version === "same" ? "its version is not in the catalog" : `there is no version ${version} of '${path}'`;
+  throw new FlowError("NOT_FOUND", `'${path}' was not run again: ${what}`);
+}

@@ -1,0 +1,241 @@
+import type { Program } from "../../engine/program/program.ts";
+import { type ChosenSteps, chooseSteps, type Original } from "../../engine/rerun/choose-steps.ts";
+import { neededReferences, ownerOf, referencesIn } from "../../engine/rerun/needed-references.ts";
+import { certainSteps, checkKinds, type PlannedRerunStep, planRerun } from "../../engine/rerun/plan-rerun.ts";
+import { foldPrefix, type PrefixFold, type RerunEdits, restoringEvents } from "../../engine/rerun/restore-state.ts";
+import { knownStep } from "../../engine/state/state.ts";
+import type { ExecutionStore, StoredExecution } from "../../ports/execution-store.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { findOwnersWithin } from "../../repositories/executions/reruns.ts";
+import { findGone } from "../../repositories/results/gone.ts";
+import { fromRecord } from "../../schema/rules/event-record.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { FlowEvent, RerunRef } from "../../schema/words/event.ts";
+import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import {
+  beginning,
+  type FoldedExecution,
+  foldStored,
+  foldUpTo,
+  isMarker,
+  startingPointUpTo,
+} from "../orchestration/memory/load-execution.ts";
+import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
+
+/** What reading an original needs. */
+export interface OriginalDeps {
+  database: Database;
+  store: Pick<ExecutionStore, "find" | "eventsAfter" | "snapshotUpTo">;
+  programs(catalogId: string): Promise<CommandProgram>;
+}
+
+/** An execution that has ended, in which steps ran. */
+export interface OpenedOriginal extends Original {
+  stored: StoredExecution;
+  marks: NonNullable<FoldedExecution["marks"]>;
+}
+
+/** What a rerun does, all of it decided. */
+export interface PreparedRerun {
+  /** Where it goes on. */
+  from: string[] | "start";
+  reused: number;
+  willRun: string[];
+  steps: PlannedRerunStep[];
+  refersTo: string[];
+  /** Absent: it begins with its first step. */
+  restored?: { workload: JsonObject; events(at: number): FlowEvent[] };
+}
+
+/** Reads an execution with the places of its steps. Throws `FlowError` NOT_FOUND, not_terminal. */
+export async function openOriginal({ store }: OriginalDeps, executionId: string): Promise<OpenedOriginal> {
+  const stored = await store.find(executionId);
+  if (stored === undefined) throw new FlowError("NOT_FOUND", `Execution ${executionId} does not exist`);
+  const { status } = stored;
+  if (status !== "COMPLETED" && status !== "FAILED" && status !== "CANCELLED") {
+    const message = `Execution ${executionId} was not run again: it has not ended (${status})`;
+    throw new FlowError("not_terminal", `${message}. Wait for its end, or cancel it first`);
+  }
+  let folded = await foldStored(store, executionId);
+  if (folded?.marks === null) {
+    // Its snapshots are of a version that did not note where steps began.
+    folded = { ...folded, ...beginning(executionId) };
+    await foldUpTo(store, executionId, folded, stored.lastEventId);
+  }
+  if (folded?.marks == null) throw new FlowError("NOT_FOUND", `Execution ${executionId} does not exist`);
+  return { stored, state: folded.state, marks: folded.marks };
+}
+
+/**
+ * Where the steps that are asked for ran. A rerun has them of another execution, which alone has what they began with: then that one is run
+ * again, with what the rerun had changed, and so are the steps that the rerun itself ran.
+ */
+async function sourceOf(
+  deps: OriginalDeps,
+  asked: OpenedOriginal,
+  from: readonly string[] | "failed",
+  edits: RerunEdits,
+): Promise<{ source: OpenedOriginal; from: readonly string[] | "failed"; edits: RerunEdits }> {
+  let source = asked;
+  let names = from;
+  let all = edits;
+  for (;;) {
+    const { state } = source;
+    const isElsewhere = names !== "failed" && names.some((name) => knownStep(state, name)?.reusedFrom !== undefined);
+    if (names === "failed" || !isElsewhere || state.rerunOf === undefined) return { source, from: names, edits: all };
+    const rerun = await rerunOf(deps, state.executionId);
+    const before = await openOriginal(deps, state.rerunOf).catch(() => {
+      const message = `The steps were taken over from execution ${state.rerunOf}, which has been deleted`;
+      throw new FlowError("RESULT_NOT_REUSABLE", `${message}. Rerun ${state.executionId} from 'start'`);
+    });
+    const input: JsonObject = {};
+    for (const key of rerun.input ?? []) setOwn(input, key, own(state.workload, key) ?? null);
+    all = {
+      input: { ...input, ...all.input },
+      variables: { ...rerun.variables, ...all.variables },
+      stepInput: { ...rerun.step_input, ...all.stepInput },
+    };
+    names = [...new Set([...names, ...(rerun.from === "start" ? [] : rerun.from)])];
+    source = before;
+  }
+}
+
+/** What an execution was asked for as a rerun. */
+async function rerunOf({ store }: OriginalDeps, executionId: string): Promise<RerunRef> {
+  const [first] = await store.eventsAfter(executionId, Number(executionId), 1);
+  const event = first === undefined ? undefined : fromRecord(first);
+  if (event?.type === "playbook.initialized" && event.rerun !== undefined) return event.rerun;
+  throw new FlowError("INTERNAL", `Execution ${executionId} does not say what it repeats`);
+}
+
+/** What to run again of an original, with which program. */
+export interface RerunChoice {
+  from: readonly string[] | "failed" | "start";
+  only: boolean;
+  edits: RerunEdits;
+  reuseIterations: boolean;
+  /** That of the rerun. */
+  program: Program;
+}
+
+/** Decides what a rerun takes over and what it runs, and looks whether that is still there. Throws `FlowError` as it is said in control. */
+export async function prepareRerun(
+  deps: OriginalDeps,
+  asked: OpenedOriginal,
+  choice: RerunChoice,
+): Promise<PreparedRerun> {
+  const { program, only } = choice;
+  if (choice.from === "start") {
+    const everything = () => true;
+    checkStepInput(program, choice.edits);
+    return {
+      from: "start",
+      reused: 0,
+      willRun: certainSteps(program, [program.playbook.entryStep], everything),
+      steps: planRerun(program, { reused: new Set(), mayRun: everything }),
+      refersTo: await ownersOf(deps, asked, [asked.state.input]),
+    };
+  }
+  const { source, from, edits } = await sourceOf(deps, asked, choice.from, choice.edits);
+  checkStepInput(program, edits);
+  const chosen = chooseSteps(source, program, { from, only });
+  const prefix = await foldedPrefix(deps, source, chosen, choice.reuseIterations);
+  const at = source.state.endedAt ?? 0;
+  const start = restoringEvents(prefix, source, program, { ...chosen, only }, edits, at);
+  const before = await deps.programs(source.stored.catalogId);
+  checkKinds(before.program, program, start.reused);
+  const { mayRun } = start;
+  await checkResults(deps, prefix, program, mayRun);
+  return {
+    from: chosen.roots,
+    reused: start.reused.length,
+    willRun: certainSteps(program, start.waiting, mayRun),
+    steps: planRerun(program, { reused: new Set(start.reused), mayRun }),
+    refersTo: await ownersOf(deps, source, [prefix.state, [...prefix.loops.values()]]),
+    restored: {
+      workload: start.workload,
+      events: (now) => start.events.map((event) => ({ ...event, at: now })),
+    },
+  };
+}
+
+function checkStepInput(program: Program, { stepInput }: RerunEdits): void {
+  const unknown = Object.keys(stepInput).filter((name) => !program.steps.has(name));
+  if (unknown.length === 0) return;
+  const names = unknown.map((name) => `'${name}'`).join(", ");
+  throw new FlowError("INVALID_INPUT", `step_input names ${names}: there is no such step`, {
+    detail: { unknown_steps: unknown },
+  });
+}
+
+/** Events read at a time; other calls have their turn in between. */
+const PAGE_EVENTS = 1_000;
+
+/** Folds the original from the last snapshot before anything that is left out. */
+async function foldedPrefix(
+  { store }: OriginalDeps,
+  source: OpenedOriginal,
+  chosen: ChosenSteps,
+  keepLoops: boolean,
+): Promise<ReturnType<PrefixFold["end"]>> {
+  const { stored } = source;
+  const { executionId, lastEventId } = stored;
+  const first = Math.min(...chosen.again.values(), lastEventId + 1);
+  const start = await startingPointUpTo(store, stored, first - 1);
+  const fold = foldPrefix(start.state, source, chosen, keepLoops);
+  const last = Math.min(fold.lastEventId, lastEventId);
+  for (let after = start.lastEventId; after < last; ) {
+    const page = await store.eventsAfter(executionId, after, PAGE_EVENTS);
+    for (const record of page) {
+      if (record.event_id <= last && !isMarker(record)) fold.next(fromRecord(record), record.event_id);
+    }
+    const end = page.at(-1)?.event_id;
+    if (end === undefined) break;
+    after = end;
+  }
+  return fold.end();
+}
+
+/** References of one look-up. */
+const REFERENCES_MAX = 1_000;
+
+/** Throws `FlowError` RESULT_NOT_REUSABLE if a step that runs again may read a stored result that is gone. */
+async function checkResults(
+  { database }: OriginalDeps,
+  { state, loops }: ReturnType<PrefixFold["end"]>,
+  program: Program,
+  mayRun: (step: string) => boolean,
+): Promise<void> {
+  const needed = neededReferences(state, program, mayRun);
+  for (const [step, loop] of loops) for (const ref of referencesIn(loop.parts)) needed.push({ ref, step });
+  const asked = needed.flatMap((one) => {
+    const executionId = ownerOf(one.ref);
+    return executionId === undefined ? [] : [{ ...one, executionId }];
+  });
+  for (let from = 0; from < asked.length; from += REFERENCES_MAX) {
+    const some = asked.slice(from, from + REFERENCES_MAX);
+    const [gone] = await findGone(database, some);
+    const lost = some.find(({ ref }) => ref === gone);
+    if (lost !== undefined) throw notReusable(lost.ref, lost.step, mayRun);
+  }
+}
+
+function notReusable(ref: string, step: string | null, mayRun: (step: string) => boolean): FlowError {
+  const producer = step ?? /\/step\/([^/]+)\//.exec(ref)?.[1] ?? null;
+  const isOwn = step !== null && mayRun(step);
+  const what =
+    producer === null
+      ? "A stored result"
+      : isOwn
+        ? `Results of iterations of step '${producer}'`
+        : `The result of step '${producer}'`;
+  const next = isOwn ? "Run all of its iterations (reuse_iterations: false)" : `Rerun from '${producer ?? "start"}'`;
+  const message = `${what}, which the rerun needs, has expired or was deleted`;
+  return new FlowError("RESULT_NOT_REUSABLE", `${message}. ${next}`, { detail: { step: producer, ref } });
+}
+
+/** The executions whose stored results are referred to, as far as the original itself might read them. */
+async function ownersOf({ database }: OriginalDeps, { state }: Original, recorded: unknown): Promise<string[]> {
+  const owners = new Set([...referencesIn(recorded)].flatMap((ref) => ownerOf(ref) ?? []));
+  return owners.size === 0 ? [] : await findOwnersWithin(database, state.executionId, [...owners]);
+}
