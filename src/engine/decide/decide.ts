@@ -217,7 +217,8 @@ function afterStep(
 
 /** Starts every step that may start. If no work is left, runs the final step and then ends the run. */
 function proceed(state: ExecutionState, program: Program, env: EngineEnv): Decision {
-  if (isTerminal(state.status)) return NOTHING;
+  // A resumption ends several steps before what follows from the first of them is decided: the last of them has led to the end.
+  if (isTerminal(state.status) || state.ending === true) return NOTHING;
   const started = startReady(state, program, env);
   if (started.length > 0) return eventsOnly(started);
   if (state.active.length > 0 || state.waiting.length > 0) return NOTHING;

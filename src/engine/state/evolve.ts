@@ -70,6 +70,7 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
       return event.kept === undefined ? skipped(state, event) : copied(state, event, event.kept, "SKIPPED");
     case "workflow.completed":
     case "workflow.failed":
+      state.ending = true;
       return state;
     case "playbook.completed":
       state.resultStep = event.result_step ?? null;
@@ -381,6 +382,7 @@ function close(
   state.endedAt = at;
   state.error = error;
   delete state.paused;
+  delete state.ending;
   for (const name of state.waiting) stepState(state, name).token = null;
   state.waiting = [];
   return state;

@@ -65,6 +65,8 @@ export interface ExecutionState {
   lastCompleted: string | null;
   resultStep: string | null;
   error: TaskError | null;
+  /** `workflow.completed` or `workflow.failed` is written: the end follows, and nothing else. */
+  ending?: true;
 }
 
 /** State of one step. */

@@ -76,6 +76,27 @@ test("two branches that end during a pause lead to their join once", () => {
     .is({ status: "COMPLETED" });
 });
 
+const TWO_ENDS = `
+workflow:
+  - { step: a, next: { arcs: [{ step: left }, { step: right }], spec: { mode: inclusive } } }
+  - { step: left }
+  - { step: right }
+`;
+
+test("two branches that end during a pause end the run once", () => {
+  given(TWO_ENDS)
+    .when(done("a"), claimed("left"), claimed("right"), paused(), done("left"), done("right"))
+    .when(resumed())
+    .then("step.completed left", "step.completed right", "workflow.completed", "playbook.completed right");
+});
+
+test("two branches that fail during a pause fail the run once", () => {
+  given(TWO_ENDS)
+    .when(done("a"), claimed("left"), claimed("right"), paused(), failed("left"), failed("right"))
+    .when(resumed())
+    .then("step.failed left (no)", "step.failed right (no)", "workflow.failed unknown", "playbook.failed unknown");
+});
+
 test("a loop issues no further iterations during a pause, and as many as it may afterwards", () => {
   given(LOOP)
     .when(claimed("each"), claimed("each", undefined, 1), paused(), done("each", 1, { iteration: 0 }))
