@@ -19,7 +19,22 @@ workflow:
   - step: use
     tool: { kind: noop, result: { got: "{{ stuck.rows }}" } }
 `;
-await post("/api/catalog/register", { content: WAITING });
+/** Its second step fails unless the input says otherwise. */
+const FRAGILE = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: fragile, path: steering/fragile }
+workload: { price: null }
+workflow:
+  - step: load
+    tool: { kind: noop, result: { rows: 3 } }
+    next: { arcs: [{ step: charge }] }
+  - step: charge
+    tool: { kind: python, args: { price: "{{ price }}" }, code: "result = {'paid': float(price)}" }
+    next: { arcs: [{ step: report }] }
+  - step: report
+    tool: { kind: noop, result: { total: "{{ load.rows * charge.paid }}" } }
+`;
+for (const content of [WAITING, FRAGILE]) await post("/api/catalog/register", { content });
 const start = async (path: string, workload = {}, waitMs = 30_000) =>
   String((await post("/api/execute", { path: `steering/${path}`, workload, wait_ms: waitMs }))["execution_id"]);
 
@@ -54,5 +69,40 @@ test("a step is failed by hand with a code, and one that has ended offers no suc
   await page.locator('[data-part="answer"]').getByText("It has ended: failed").waitFor();
   await page.getByText("NO_DATABASE").first().waitFor();
   await page.getByRole("button", { name: "End by hand …" }).waitFor({ state: "detached" });
+  await page.close();
+});
+
+test("a failed execution runs again with another input from what failed, after its plan was shown", async () => {
+  const id = await start("fragile");
+  const page = await opened(`/executions/${id}`);
+  await page.getByRole("button", { name: "Run again …", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  const plan = dialog.getByRole("region", { name: "Plan" });
+  await plan.getByText("1 step keeps its result: load").waitFor();
+  await plan.getByRole("row", { name: /^charge python runs code/ }).waitFor();
+  await assertUsable(page);
+  await dialog.getByText("With other inputs, variables or version").click();
+  await dialog.getByLabel("Inputs, as YAML or JSON").fill("price: [");
+  await dialog.getByText(/^Inputs: is no YAML/).waitFor();
+  await dialog.getByLabel("Inputs, as YAML or JSON").fill("price: 2");
+  await dialog.getByRole("button", { name: "Run it" }).click();
+  await page.waitForURL((address) => !address.pathname.includes(id));
+  await page.locator('[data-part="answer"]').getByText("It has ended: completed").waitFor();
+  await page.getByRole("link", { name: /load/ }).first().click();
+  await page.getByText("It did not run here.").waitFor();
+  await page.getByRole("link", { name: id }).first().waitFor();
+  await page.close();
+});
+
+test("an execution runs again from one step alone", async () => {
+  const id = await start("fragile", { price: 4 });
+  const page = await opened(`/executions/${id}?step=report`);
+  await page.getByRole("button", { name: "Run again from here …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("2 steps keep their results: load, charge").waitFor();
+  await dialog.getByLabel("only this step, nothing after it").check();
+  await dialog.getByRole("button", { name: "Run it" }).click();
+  await page.waitForURL((address) => !address.pathname.includes(id));
+  await page.locator('[data-part="answer"]').getByText("It has ended: completed").waitFor();
   await page.close();
 });

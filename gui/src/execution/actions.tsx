@@ -10,6 +10,7 @@ import { CopyButton } from "../parts/copy.tsx";
 import { ReasonButton } from "../parts/reason-button.tsx";
 import { isFinal } from "../parts/status.tsx";
 import { shellCommands } from "./commands.ts";
+import { Rerun } from "./steering/rerun.tsx";
 import { Pause } from "./summary/pause.tsx";
 
 /** What can be done with an execution. */
@@ -35,14 +36,18 @@ export function Actions({ execution }: { execution: Execution }): ReactNode {
           {again.error.message}
         </span>
       )}
-      <AllowedButton
-        may={mayRun}
-        title="With the same version and the same inputs"
-        disabled={again.isPending}
-        onClick={() => again.mutate()}
-      >
-        Run again
-      </AllowedButton>
+      {isFinal(execution.status) ? (
+        <Rerun execution={execution} />
+      ) : (
+        <AllowedButton
+          may={mayRun}
+          title="With the same version and the same inputs"
+          disabled={again.isPending}
+          onClick={() => again.mutate()}
+        >
+          Run again
+        </AllowedButton>
+      )}
       <Link
         className="button"
         to="/entry/$"

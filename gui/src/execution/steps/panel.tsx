@@ -5,6 +5,7 @@ import type { Execution, Step } from "../../api/types.ts";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Override } from "../steering/override.tsx";
+import { Rerun } from "../steering/rerun.tsx";
 import { ErrorText, isSameError } from "../summary/error-text.tsx";
 import { lastErrorOf } from "../summary/last-error.tsx";
 import { AttemptCard } from "./attempt-card.tsx";
@@ -40,6 +41,7 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
         </h2>
         <div className="row">
           {execution.ended_at === null && isOpen(step) && <Override execution={execution} step={step} />}
+          {execution.ended_at !== null && step.runs > 0 && <Rerun execution={execution} step={step.name} />}
           <Link
             from="/executions/$executionId"
             to="."
@@ -49,13 +51,14 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
           </Link>
         </div>
       </div>
+      {step.reused_from !== undefined && <Reused from={step.reused_from.execution_id} step={step.name} />}
       {step.error != null && !isSameError(step.error, lastError) && <ErrorText error={step.error} isShort />}
       {run !== undefined && beside !== undefined && (
         <RunDiff executionId={execution.execution_id} before={Number(beside)} after={Number(run)} />
       )}
       {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {pages.isPending && <p className="quiet">Loading …</p>}
-      {pages.data !== undefined && attempts.length === 0 && (
+      {pages.data !== undefined && attempts.length === 0 && step.reused_from === undefined && (
         <p className="quiet">{nothingText(step, isFailed, execution.ended_at !== null)}</p>
       )}
       {isList ? (
@@ -84,6 +87,19 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
         </button>
       )}
     </div>
+  );
+}
+
+/** That a step's result was taken over. */
+function Reused({ from, step }: { from: string; step: string }): ReactNode {
+  return (
+    <p>
+      It did not run here. Its result is that of{" "}
+      <Link to="/executions/$executionId" params={{ executionId: from }} search={{ step }}>
+        {from}
+      </Link>
+      .
+    </p>
   );
 }
 
