@@ -19,8 +19,8 @@ import { endOf, workWith } from "../support/service/api-work.ts";
 const FILES_MAX = { execute: 81, report: 70, read: 31, local: 135 };
 /** Files of the walk: those of which two functions or more ran. A file that lends one function is read by that function's name. */
 const WALK_MAX = { execute: 38, report: 37, read: 12, local: 50 };
-/** The same with files of which one function ran; one more than measured, for timers. */
-const TOUCHED_MAX = { execute: 58, report: 50, read: 19, local: 62 };
+/** The same with files of which one function ran; one more than measured, for timers. Every report marks where reruns go on. */
+const TOUCHED_MAX = { execute: 58, report: 51, read: 19, local: 62 };
 /**
  * Rooms that a reader of any flow takes on trust: words and shapes, what every process needs, the language of expressions and
  * documents, the connection to the database.

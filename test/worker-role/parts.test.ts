@@ -129,7 +129,9 @@ test("a result that the server refuses because the claim is lost ends the work w
   const fake = await startFakeServer(t);
   fake.documents.set(
     "2",
-    documentOf(`\n    kind: noop\n    result: {text: "long"}\n    spec: {result: {inline_max_bytes: 1}}`),
+    documentOf(
+      `\n    kind: noop\n    result: {text: "long"}\n    spec: {result: {inline_max_bytes: 1, store: {scope: execution}}}`,
+    ),
   );
   fake.script = ({ url }) =>
     url.startsWith("/api/results?") ? { status: 409, body: { error: "lost", code: "CONFLICT" } } : undefined;
@@ -149,7 +151,9 @@ for (const [status, said, kind] of [
     const fake = await startFakeServer(t);
     fake.documents.set(
       "2",
-      documentOf(`\n    kind: noop\n    result: {text: "long"}\n    spec: {result: {inline_max_bytes: 1}}`),
+      documentOf(
+        `\n    kind: noop\n    result: {text: "long"}\n    spec: {result: {inline_max_bytes: 1, store: {scope: execution}}}`,
+      ),
     );
     fake.script = ({ url }) => (url.startsWith("/api/results?") ? { status, body: said } : undefined);
     fake.offer(commandOf(1, "2"));

@@ -2,12 +2,15 @@ import { checkReturnStep } from "../../engine/decide/return-step.ts";
 import { startExecution } from "../../engine/decide/start.ts";
 import { startLabels } from "../../engine/decide/start-labels.ts";
 import { timeLimit } from "../../engine/decide/time-limit.ts";
+import type { EngineEnv } from "../../engine/env.ts";
+import type { Program } from "../../engine/program/program.ts";
 import { emptyState } from "../../engine/state/state.ts";
 import { openAccount } from "../../language/expression/parsing/budget.ts";
-import { loadedReferences } from "../../language/template/loaded-references.ts";
+import { type LoadedReferences, loadedReferences } from "../../language/template/loaded-references.ts";
 import type { ExecutionStart } from "../../ports/execution-store.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import { runJob, startJob, withTimeLimits } from "./jobs.ts";
 import { decisionsOf, type LiveExecution, trustDomain } from "./memory/load-execution.ts";
@@ -83,13 +86,7 @@ async function begin(
   const limitMs = await references.evaluate(() =>
     timeLimit(source.program, first.workload, { ...engineEnv, account: openAccount() }),
   );
-  const { labels: given = {} } = input;
-  const hasLabels = input.labels !== undefined || source.program.labels.length > 0;
-  const labels = hasLabels
-    ? await references.evaluate(() =>
-        startLabels(source.program, first.workload, given, { ...engineEnv, account: openAccount() }),
-      )
-    : given;
+  const labels = await labelsOf(input, source.program, first.workload, references, engineEnv);
   const start: ExecutionStart = {
     ...input.entry,
     mustBeNewest: input.mustBeNewest ?? false,
@@ -123,6 +120,18 @@ async function begin(
   leave();
   const job = (base: Parameters<typeof startJob>[3]) => startJob(events, start, fresh, base);
   await runJob(withTimeLimits(parts), [executionId], (base) => ({ ...job(base), bytes: input.bytes ?? 0 }));
+}
+
+/** Those of its start and of its playbook; most executions have none. */
+async function labelsOf(
+  { labels: given = {} }: StartInput,
+  program: Program,
+  workload: JsonObject,
+  references: LoadedReferences,
+  env: Omit<EngineEnv, "account">,
+): Promise<Readonly<Record<string, string>>> {
+  if (program.labels.length === 0 && Object.keys(given).length === 0) return given;
+  return await references.evaluate(() => startLabels(program, workload, given, { ...env, account: openAccount() }));
 }
 
 /** The line of reruns that it belongs to, if it does. */
