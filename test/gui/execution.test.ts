@@ -399,7 +399,8 @@ test("commands that are copied mean the same to a shell, whatever the inputs hol
 
 test("it is run again with the same inputs", async () => {
   const page = await opened(`/executions/${other}`);
-  await page.getByRole("button", { name: "Run again" }).click();
+  await page.getByRole("button", { name: "Run again …", exact: true }).click();
+  await page.getByRole("button", { name: "Run it" }).click();
   await page.waitForURL((url) => !url.pathname.includes(other));
   await page.getByText("It has ended: completed").waitFor();
   await page.getByRole("link", { name: "Inputs and result" }).click();
