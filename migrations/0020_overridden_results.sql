@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION "flow"."event_result"("type" text, "event" json) RETURNS json LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 	SELECT CASE
 		WHEN "type" LIKE 'batch.%' THEN json_build_object('status', 'ok', 'context', "event" -> 'context')
-		WHEN NOT flow.event_has_result("type") AND ("type" <> 'step.overridden' OR "event" -> 'result' IS NULL) THEN NULL
+		WHEN NOT flow.event_has_result("type") AND "event" -> 'result' IS NULL THEN NULL
 		ELSE (
 			SELECT json_object_agg(key, value) FROM (
 				SELECT 'status' AS key,
@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION "flow"."event_result"("type" text, "event" json) RETU
 				UNION ALL SELECT 'context', coalesce((
 					SELECT json_object_agg(key, value) FROM (
 						-- Who gave a result by hand, and why, is in its meta.
-						SELECT key, value FROM json_each(flow.event_rest("event")) WHERE "type" <> 'step.overridden'
+						SELECT key, value FROM json_each(flow.event_rest("event")) WHERE flow.event_has_result("type")
 						UNION ALL SELECT 'task', "event" -> 'task'
 						UNION ALL SELECT 'value', "event" -> 'result' -> 'value'
 						UNION ALL SELECT 'virtual', "event" -> 'result' -> 'virtual'

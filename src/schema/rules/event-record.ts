@@ -136,10 +136,13 @@ export function toRecord(event: FlowEvent, place: EventPlace): EventRecord {
       hasRest = true;
     }
   }
-  if (WITH_RESULT.has(event.type)) record["result"] = envelope(fields, rest);
-  else if (hasRest) record["meta"] = rest;
-  // A result that a person has given: who gave it, and why, is not part of it.
-  if (event.type === "step.overridden" && event.result !== undefined) record["result"] = envelope(fields, {});
+  if (WITH_RESULT.has(event.type)) {
+    record["result"] = envelope(fields, rest);
+  } else {
+    if (hasRest) record["meta"] = rest;
+    // A result that was given by hand: who gave it, and why, is not part of it.
+    if (fields["result"] !== undefined) record["result"] = envelope(fields, {});
+  }
   return record;
 }
 

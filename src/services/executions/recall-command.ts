@@ -3,7 +3,7 @@ import type { ExecutionStore } from "../../ports/execution-store.ts";
 import { type EventRecord, fromRecord } from "../../schema/rules/event-record.ts";
 import type { Command } from "../../schema/words/command.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { isMarker, startingPointUpTo } from "../orchestration/memory/load-execution.ts";
+import { eventPages, isMarker, startingPointUpTo } from "../orchestration/memory/load-execution.ts";
 import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
 
 /** What {@link commandFromLog} needs. */
@@ -21,8 +21,6 @@ export interface Issue {
 
 /** Most events that are folded for one command: one or two seconds. */
 const EVENTS_MAX = 200_000;
-/** Events read at a time; other calls have their turn in between. */
-const PAGE_EVENTS = 1_000;
 
 /**
  * A command as it was issued, made again from the log by the same engine: commands that have ended have no row. It begins with the
@@ -39,18 +37,17 @@ export async function commandFromLog(
   const { program } = await programs(stored.catalogId);
   const start = await startingPointUpTo(store, stored, issuedId - 1);
   const recall = recallCommand(program, commandId, start.state);
-  let after = start.lastEventId;
-  for (let read = 0; ; ) {
-    if (read >= eventsMax && after < issuedId) throw tooFar(executionId, commandId, eventsMax);
-    const page = await store.eventsAfter(executionId, after, PAGE_EVENTS);
-    if (page.length === 0) return recall.end();
+  let read = 0;
+  for await (const page of eventPages(store, executionId, start.lastEventId)) {
     for (const record of page) {
       const command = isMarker(record) ? undefined : recall.next(placed(record));
       if (command !== undefined) return command;
-      after = record.event_id;
     }
     read += page.length;
+    const isBefore = (page.at(-1)?.event_id ?? 0) < issuedId;
+    if (read >= eventsMax && isBefore) throw tooFar(executionId, commandId, eventsMax);
   }
+  return recall.end();
 }
 
 function placed(record: EventRecord): PlacedEvent {

@@ -12,14 +12,7 @@ import { fromRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent, RerunRef } from "../../schema/words/event.ts";
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
-import {
-  beginning,
-  type FoldedExecution,
-  foldStored,
-  foldUpTo,
-  isMarker,
-  startingPointUpTo,
-} from "../orchestration/memory/load-execution.ts";
+import { beginning, eventPages, foldRow, isMarker, startingPointUpTo } from "../orchestration/memory/load-execution.ts";
 import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
 
 /** What reading an original needs. */
@@ -32,7 +25,6 @@ export interface OriginalDeps {
 /** An execution that has ended, in which steps ran. */
 export interface OpenedOriginal extends Original {
   stored: StoredExecution;
-  marks: NonNullable<FoldedExecution["marks"]>;
 }
 
 /** What a rerun does, all of it decided. */
@@ -56,14 +48,12 @@ export async function openOriginal({ store }: OriginalDeps, executionId: string)
     const message = `Execution ${executionId} was not run again: it has not ended (${status})`;
     throw new FlowError("not_terminal", `${message}. Wait for its end, or cancel it first`);
   }
-  let folded = await foldStored(store, executionId);
-  if (folded?.marks === null) {
-    // Its snapshots are of a version that did not note where steps began.
-    folded = { ...folded, ...beginning(executionId) };
-    await foldUpTo(store, executionId, folded, stored.lastEventId);
-  }
-  if (folded?.marks == null) throw new FlowError("NOT_FOUND", `Execution ${executionId} does not exist`);
-  return { stored, state: folded.state, marks: folded.marks };
+  const { state, marks } = await foldRow(store, stored);
+  if (marks !== null) return { stored, state, marks };
+  // Its snapshots are of a version that did not note where steps began.
+  const start = beginning(executionId);
+  const folded = await foldRow(store, stored, start);
+  return { stored, state: folded.state, marks: start.marks };
 }
 
 /**
@@ -168,9 +158,6 @@ function checkStepInput(program: Program, { stepInput }: RerunEdits): void {
   });
 }
 
-/** Events read at a time; other calls have their turn in between. */
-const PAGE_EVENTS = 1_000;
-
 /** Folds the original from the last snapshot before anything that is left out. */
 async function foldedPrefix(
   { store }: OriginalDeps,
@@ -184,14 +171,8 @@ async function foldedPrefix(
   const start = await startingPointUpTo(store, stored, first - 1);
   const fold = foldPrefix(start.state, source, chosen, keepLoops);
   const last = Math.min(fold.lastEventId, lastEventId);
-  for (let after = start.lastEventId; after < last; ) {
-    const page = await store.eventsAfter(executionId, after, PAGE_EVENTS);
-    for (const record of page) {
-      if (record.event_id <= last && !isMarker(record)) fold.next(fromRecord(record), record.event_id);
-    }
-    const end = page.at(-1)?.event_id;
-    if (end === undefined) break;
-    after = end;
+  for await (const page of eventPages(store, executionId, start.lastEventId, last)) {
+    for (const record of page) if (!isMarker(record)) fold.next(fromRecord(record), record.event_id);
   }
   return fold.end();
 }

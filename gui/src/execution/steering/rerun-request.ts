@@ -1,4 +1,5 @@
-import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../../../src/schema/words/json.ts";
+import { type Json, type JsonObject, own, setOwn } from "../../../../src/schema/words/json.ts";
+import { isSame } from "../../parts/json/diff.ts";
 import { readMap } from "../../parts/read-yaml.ts";
 
 /** Where a rerun begins: with what failed, with the first step, or with one that was chosen. */
@@ -69,20 +70,7 @@ function changed(before: JsonObject, after: JsonObject): JsonObject {
   const found: JsonObject = {};
   for (const key of Object.keys(after)) {
     const value = own(after, key) as Json;
-    if (!isSame(own(before, key) as Json | undefined, value)) setOwn(found, key, value);
+    if (!isSame(own(before, key), value)) setOwn(found, key, value);
   }
   return found;
-}
-
-function isSame(left: Json | undefined, right: Json): boolean {
-  if (Array.isArray(left) && Array.isArray(right)) {
-    return left.length === right.length && right.every((value, index) => isSame(left[index], value));
-  }
-  if (!isJsonObject(left ?? null) || !isJsonObject(right)) return left === right;
-  const keys = Object.keys(right);
-  const other = left as JsonObject;
-  return (
-    keys.length === Object.keys(other).length &&
-    keys.every((key) => isSame(own(other, key) as Json | undefined, own(right, key) as Json))
-  );
 }

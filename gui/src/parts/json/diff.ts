@@ -81,8 +81,8 @@ function compareLists(
   }
 }
 
-/** Plainly compared: looking for ends here too would look at nested lists again and again. */
-function isSame(one: unknown, other: unknown): boolean {
+/** Whether two values of JSON are the same, in whatever order their keys are. Looks for no ends, as that would look at nested lists again and again. */
+export function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (Array.isArray(one) && Array.isArray(other)) {
     return one.length === other.length && one.every((value, index) => isSame(value, other[index]));

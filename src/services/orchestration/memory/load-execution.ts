@@ -158,11 +158,19 @@ export async function foldStored(
   executionId: string,
 ): Promise<FoldedExecution | undefined> {
   const stored = await store.find(executionId);
-  if (stored === undefined) return undefined;
-  const folded = foldedFrom(stored, startingPoint(stored));
+  return stored && (await foldRow(store, stored));
+}
+
+/** Folds the execution of a row that was just read, from its newest snapshot or from the state that is given. */
+export async function foldRow(
+  store: Pick<ExecutionStore, "eventsAfter">,
+  stored: StoredExecution,
+  start = startingPoint(stored),
+): Promise<FoldedExecution> {
+  const folded = foldedFrom(stored, start);
   // Only up to the event that the row names: events that another server writes meanwhile are discovered when this state is
   // written.
-  await foldUpTo(store, executionId, folded, stored.lastEventId);
+  await foldUpTo(store, stored.executionId, folded, stored.lastEventId);
   return folded;
 }
 
@@ -206,13 +214,27 @@ export async function foldUpTo(
   folded: FoldedExecution,
   last: number,
 ): Promise<void> {
-  while (folded.lastEventId < last) {
-    const page = await store.eventsAfter(executionId, folded.lastEventId, PAGE_EVENTS);
-    const known = page.filter((record) => record.event_id <= last);
-    for (const record of known) fold(folded, record);
-    if (known.length === 0) break;
+  for await (const page of eventPages(store, executionId, folded.lastEventId, last)) {
+    for (const record of page) fold(folded, record);
   }
   folded.lastEventId = Math.max(folded.lastEventId, last);
+}
+
+/** The events of an execution after `after` and up to `last` (default: all), a page at a time; other calls have their turn in between. */
+export async function* eventPages(
+  store: Pick<ExecutionStore, "eventsAfter">,
+  executionId: string,
+  after: number,
+  last = Number.POSITIVE_INFINITY,
+): AsyncGenerator<EventRecord[]> {
+  for (let from = after; from < last; ) {
+    const page = await store.eventsAfter(executionId, from, PAGE_EVENTS);
+    const known = page.filter((record) => record.event_id <= last);
+    const end = known.at(-1);
+    if (end === undefined) return;
+    yield known;
+    from = end.event_id;
+  }
 }
 
 /** A state to fold on from. */
@@ -229,7 +251,7 @@ function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoin
 }
 
 /** An execution before its first event. */
-export function beginning(executionId: string): StartingPoint {
+export function beginning(executionId: string): StartingPoint & { marks: StepMarks } {
   return { state: emptyState(), issued: new Map(), marks: new Map(), lastEventId: Number(executionId) };
 }
 
