@@ -34,7 +34,7 @@ const REGRESSIONS: [seed: number, playbook: string, why: string][] = [
   [63, "cursor", "a command of another server was given up before the execution was loaded anew"],
   [37, "pages joined by a manifest", "what a failed run had given was stored late, over what the next one gave"],
   [123, "local loop that writes", "iterations that had ended under a lost claim were refused under the next, forever"],
-  [1_079_791_086, "rounds over a join", "a task whose input could not be made after a skipped step counted as done and lost"],
+  [1_079_791_086, "rounds over a join", "a task whose input could not be made, after a skipped step, counted as lost"],
   [153, "chain with retries", "two rounds claimed for one waiting worker, and one of the answers was lost"],
 ];
 
