@@ -1,24 +1,14 @@
-import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Hono } from "hono";
-import { loadConfig } from "../src/platform/config/config.ts";
-import { createKeyRing } from "../src/platform/crypto/key-ring.ts";
-import { createIds } from "../src/platform/system/ids.ts";
-import { createLogger } from "../src/platform/telemetry/logger.ts";
-import { createMetrics } from "../src/platform/telemetry/metrics.ts";
 import { type Database, openDatabase } from "../src/repositories/database/database.ts";
-import { unavailable } from "../src/repositories/database/error-codes.ts";
 import { migrate } from "../src/repositories/database/migrate.ts";
 import type { LogRow } from "../src/repositories/orchestration/log-rows.ts";
 import { type LogRows, packSegments, type Segment } from "../src/repositories/orchestration/segments.ts";
-import { mcpOf, type Services, wireServices } from "../src/roles/server/wire-services.ts";
-import { createApp } from "../src/routes/app.ts";
+import type { Services } from "../src/roles/server/wire-services.ts";
 import type { LogOwner, Marker } from "../src/schema/rules/event-record.ts";
-import { createCatalog } from "../src/services/catalog/catalog.ts";
-import { createDocuments } from "../src/services/catalog/documents.ts";
-import { createDiagnosis } from "../src/services/diagnosis/diagnose.ts";
+import { type Api, buildApi, call } from "./candidates/api-in-process.ts";
 import { startBenchPostgres } from "./candidates/postgres.ts";
 import { type Measurement, quantile } from "./report/measurement.ts";
 
@@ -55,13 +45,13 @@ export async function benchLargeLog(log: (line: string) => void = () => undefine
   try {
     const database = openDatabase(await postgres.createDatabase("large_log"));
     await migrate(database);
-    const first = build(database, folder);
+    const first = buildApi(database, folder);
     const source = await runOne(first);
     log("filling the log …");
     const large = await fill(database, first.service, source);
     await first.service.orchestrator.close();
     // Another server: it has seen none of these.
-    const { app, service } = build(database, folder);
+    const { app, service } = buildApi(database, folder);
     const measured = await measure(app, database, large);
     await service.orchestrator.close();
     await database.close();
@@ -70,60 +60,6 @@ export async function benchLargeLog(log: (line: string) => void = () => undefine
     await postgres.stop();
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-type Api = ReturnType<typeof build>;
-
-function build(database: Database, resultsFolder: string) {
-  const config = loadConfig({});
-  const nothing = () => undefined;
-  const observer = {
-    ...{
-      committed: nothing,
-      batchAccepted: nothing,
-      ackTimedOut: nothing,
-      firstClaim: nothing,
-      claimed: nothing,
-      returned: nothing,
-    },
-    fault: (error: unknown) => {
-      throw error;
-    },
-  };
-  const keys = createKeyRing([{ id: "bench", key: randomBytes(32) }]);
-  const documents = createDocuments();
-  const service = wireServices({
-    ...{ database, documents, keys, config, resultsFolder, observer },
-    ...{ processor: "bench", env: {} },
-  });
-  const catalog = createCatalog({ database, documents, onRegistered: nothing });
-  const app = createApp({
-    ...service,
-    reaper: { sweepNow: () => Promise.reject(new Error("Nothing is swept here")) },
-    diagnose: createDiagnosis({ database, keyIds: undefined }),
-    overview: () => Promise.reject(new Error("nobody looks on")),
-    catalog,
-    ...mcpOf({ catalog, executions: service.executions }),
-    limits: config,
-    health: () => ({ status: "ok" }),
-    stopping: new AbortController().signal,
-    logger: createLogger("silent", process.stderr),
-    metrics: createMetrics(),
-    tokens: { server: undefined, worker: undefined },
-    loopback: true,
-    version: "bench",
-    newRequestId: createIds(Date.now),
-    unavailable,
-  });
-  return { app: app as unknown as Hono, service };
-}
-
-async function call(app: Hono, path: string, body?: unknown): Promise<Record<string, unknown>> {
-  const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-  const response = await app.request(path, init);
-  const answer = (await response.json()) as Record<string, unknown>;
-  if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
-  return answer;
 }
 
 interface Claimed {
