@@ -33,22 +33,28 @@ export async function* followEvents(
   // Created before the first look, so that a change between a look and the wait after it ends that wait.
   const waiter = createWaiter((listener) => orchestrator.watch(executionId, listener));
   let last = after;
+  // What is asked for may lie behind its end.
+  let mayHaveEnded = after > 0;
+  // Its row said so before the page was read. A mark may be written behind the end at any time, and no notice of it need come.
+  let isOver = false;
   try {
     while (!signal.aborted) {
       const { events, next } = await listEvents(database, executionId, { after: last, limit: PAGE, isShort });
-      let hasEnded = false;
       for (const event of events) {
         last = event.event_id;
         yield event;
-        hasEnded ||= ENDS.has(event.event_type);
+        mayHaveEnded ||= ENDS.has(event.event_type);
       }
       if (next !== undefined) continue;
-      if (events.length === 0 || hasEnded) {
+      if (isOver) return;
+      if (events.length === 0 || mayHaveEnded) {
         const row = await findExecution(database, executionId);
-        // Deleted, or `after` lies beyond its end.
+        // Deleted, or all of it is told.
         if (row === undefined || (row.endedAt !== null && row.lastEventId <= last)) return;
         // More was written since the page was read.
-        if (row.endedAt !== null && events.length > 0) continue;
+        isOver = row.endedAt !== null;
+        if (isOver) continue;
+        mayHaveEnded = false;
         yield "idle";
       }
       while (!(await waiter.wait(IDLE_MS, signal)) && !signal.aborted) yield "idle";

@@ -60,6 +60,8 @@ export function createDeadlines(clock: Clock): Deadlines {
       );
       const last = Math.floor(time / TICK_MS);
       time += isWhole ? Math.max(slept(), ms) : slept();
+      // A call that adds another one counts from here.
+      sleep.before = clock.now();
       for (let tick = last + 1; tick * TICK_MS <= time; tick += 1) callDue(tick);
     }
     ticking = false;

@@ -101,3 +101,13 @@ test("a call may add and cancel others", async () => {
   await clock.advance(500);
   assert.deepEqual(due, ["added"]);
 });
+
+test("a call that is added by another one is due after its own time, not after that of the sleep too", async () => {
+  const { clock, due, add } = setup();
+  const deadlines = createDeadlines(clock);
+  deadlines.add(250, () => add(50, "of others"));
+  deadlines.add(250, () => deadlines.add(50, () => due.push("its own")));
+  await clock.advance(250);
+  await clock.advance(100);
+  assert.deepEqual(due.sort(), ["its own", "of others"]);
+});
