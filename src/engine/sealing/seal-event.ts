@@ -1,4 +1,4 @@
-import type { FlowEvent, TaskLog, TaskResult, Write } from "../../schema/words/event.ts";
+import type { FlowEvent, RerunRef, RestoredStep, TaskLog, TaskResult, Write } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { ResultRef, StoredResult } from "../../schema/words/result.ts";
@@ -39,6 +39,10 @@ const FIELDS: Readonly<Record<string, (value: never, sealing: EventSealing) => u
   items: (items: Json[], { seal }) => seal(items),
   input: (input: JsonObject, { seal }) => seal(input),
   workload: (workload: JsonObject, { seal }) => seal(workload),
+  // How a rerun begins.
+  rerun: (rerun: RerunRef, { seal }) => seal(rerun as unknown as Json),
+  vars: (vars: JsonObject, { seal }) => seal(vars),
+  steps: (steps: Record<string, RestoredStep>, { seal }) => seal(steps as unknown as Json),
   next: (next: { input: JsonObject }[], { seal }) =>
     mapList(next, (fired) => changed(fired, "input", seal(fired.input) as JsonObject)),
   arcs: (arcs: { error?: string }[], { hide }) =>

@@ -25,7 +25,7 @@ export async function isBeingDeleted({ sql }: Database, executionId: string): Pr
 
 /**
  * The executions whose results go with these, which are about to be deleted: of these those to whose results no other execution refers, and
- * those that were deleted before, and to whose results only these refer.
+ * those that were deleted before, and to whose results only these refer. What is being deleted itself refers to nothing any more.
  */
 export async function findResultOwners({ sql }: Database, executionIds: readonly string[]): Promise<string[]> {
   const ids = [...executionIds];
@@ -42,6 +42,8 @@ export async function findResultOwners({ sql }: Database, executionIds: readonly
       and not exists (
         select from flow.execution e
         where e.refers_to @> array[owners.id] and e.refers_to is not null and e.execution_id <> all(${ids}::bigint[])
+          -- Of two that are deleted at the same moment each would leave the results to the other.
+          and not exists (select from flow.deleted_execution going where going.execution_id = e.execution_id)
       )`;
   return rows.map(({ id }) => id);
 }
@@ -63,10 +65,15 @@ export async function forgetDeleted({ sql }: Database, executionIds: readonly st
           and not exists (select from flow.execution e where e.rerun_of = d.execution_id and e.rerun_of is not null)
           and not exists (
             select from flow.execution e where e.parent_execution_id = d.execution_id and e.parent_execution_id is not null)
+          and not exists (
+            select from flow.execution e
+            where e.started_id = d.execution_id and e.started_kind = 'execution' and e.parent_execution_id is null)
           and not exists (select from flow.deleted_execution o where o.rerun_of = d.execution_id)
-        returning d.rerun_of
+          and not exists (select from flow.deleted_execution o where o.parent_execution_id = d.execution_id)
+        returning d.rerun_of, d.parent_execution_id
       )
-      select distinct rerun_of::text as above from gone where rerun_of is not null`;
+      select distinct above::text as above from gone, unnest(array[rerun_of, parent_execution_id]) as above
+      where above is not null`;
     ids = rows.flatMap(({ above }) => above ?? []);
   }
 }

@@ -36,3 +36,43 @@ export async function findOwnersWithin(
     where owner.root_execution_id = reader.root_execution_id or asked.id = any(root.refers_to)`;
   return rows.map(({ id }) => id);
 }
+
+/** An execution whose result a rerun is to take in place of a call. */
+export interface TakeableChild {
+  executionId: string;
+  path: string;
+  status: string;
+  /** Under whose key its secrets are sealed. */
+  sealingRoot: string;
+  /** Its result, or one that is stored of it, has sealed values in it. */
+  isSealed: boolean;
+  /** Other executions whose stored results its own result refers to, as far as it may read them by its own right. */
+  refersTo: string[];
+}
+
+/** Those of these executions that there are. */
+export async function findTakeable({ sql }: Database, executionIds: readonly string[]): Promise<TakeableChild[]> {
+  return await sql<TakeableChild[]>`
+    select e.execution_id as "executionId", e.path, e.status,
+      coalesce(e.sealed_under, e.root_execution_id) as "sealingRoot",
+      coalesce(strpos(e.result::text, '[sealed:') > 0, false)
+        or exists (select from flow.result r where r.execution_id = e.execution_id and r.is_sealed) as "isSealed",
+      coalesce(e.refers_to::text[], '{}') || array(
+        select distinct owner.execution_id::text
+        from regexp_matches(e.result::text, '"noetl://execution/([0-9]{1,18})/', 'g') as named
+          join flow.execution owner on owner.execution_id = named[1]::bigint
+        where owner.execution_id <> e.execution_id and owner.root_execution_id = e.root_execution_id
+      ) as "refersTo"
+    from flow.execution e where e.execution_id = any(${[...executionIds]}::bigint[])`;
+}
+
+/** The execution under whose key the secrets of this one are sealed, also of a deleted one to whose results others refer. */
+export async function findSealingRoot({ sql }: Database, executionId: string): Promise<string | undefined> {
+  const [row] = await sql<{ root: string }[]>`
+    select coalesce(sealed_under, root_execution_id) as root from flow.execution where execution_id = ${executionId}
+    union all
+    select coalesce(sealed_under, root_execution_id) from flow.execution
+    where refers_to @> array[${executionId}::bigint] and refers_to is not null
+    limit 1`;
+  return row?.root;
+}

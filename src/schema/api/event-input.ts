@@ -218,6 +218,7 @@ function complete(event: Record<string, unknown>, input: EventInput): string | u
     case "loop.iteration.completed":
     case "loop.iteration.failed":
       if (input.iteration === undefined) return "iteration: is required";
+      event["tasks"] ??= [];
       return completeEnd(event, input);
     case "command.completed":
     case "command.failed":

@@ -2,6 +2,7 @@ import type { KeyRing, NamedKey } from "../../platform/crypto/key-ring.ts";
 import { createSealer, sealingKeys } from "../../platform/crypto/sealing.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { findExecution } from "../../repositories/executions/execution-list.ts";
+import { findSealingRoot } from "../../repositories/executions/reruns.ts";
 import { executionOfRef } from "../../schema/api/results.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import { type Audit, audited, type Caller } from "../access/audit.ts";
@@ -45,7 +46,10 @@ export function createSealing({ database, keys, audit }: SealingDeps): Sealing {
       const token = textIn(payload);
       const executionId = executionOfRef(ref);
       if (token === undefined || executionId === undefined) return undefined;
-      const opened = sealerOf(await rootOf(executionId)).open(token);
+      // Of a deleted one the results stay that reruns refer to: these have its key.
+      const root = await findSealingRoot(database, executionId);
+      if (root === undefined) throw unknownExecution(executionId);
+      const opened = sealerOf(root).open(token);
       if (opened?.kind !== "result") return undefined;
       await audit.record(audited(caller, "result.read", `execution/${executionId}`, { detail: { ref } }));
       return opened.json;

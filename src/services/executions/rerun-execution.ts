@@ -1,9 +1,6 @@
-import { calledTask, type Program } from "../../engine/program/program.ts";
 import type { RerunEdits } from "../../engine/rerun/restore-state.ts";
-import { plainPath } from "../../language/document/catalog-path.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { isBeingDeleted } from "../../repositories/executions/deleted-executions.ts";
-import { findExecution } from "../../repositories/executions/execution-list.ts";
 import { findRerun } from "../../repositories/executions/reruns.ts";
 import {
   type Executable,
@@ -18,6 +15,7 @@ import type { RerunRef } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { sealingRoot } from "../orchestration/memory/load-execution.ts";
 import { otherBody } from "../orchestration/start.ts";
+import { checkChildren } from "./rerun-children.ts";
 import { type OriginalDeps, openOriginal, type PreparedRerun, prepareRerun } from "./rerun-original.ts";
 import type { ExecutionRequest, Started } from "./start-execution.ts";
 
@@ -31,7 +29,7 @@ export interface RerunRequest
   version: "same" | "latest" | number;
   reuseIterations: boolean;
   reuseChildren: Readonly<Record<string, string>>;
-  /** Throws if the caller may not see executions of a path: their results are taken. */
+  /** Throws `FlowError` FORBIDDEN if the caller may not see executions of a path: their results are taken. */
   permitView(path: string): Promise<void>;
   reason?: string;
   /** As the audit log names the caller. */
@@ -73,11 +71,14 @@ export function rerunExecutions(deps: RerunDeps): (executionId: string, request:
     const entry = await entryOf(deps.database, stored, request);
     await request.permit?.(entry.path);
     const { program } = await deps.programs(entry.catalogId);
-    await checkChildren(deps.database, program, request);
     const { edits, only, reuseIterations, reason, by } = request;
     const from = request.from ?? (stored.status === "COMPLETED" ? "start" : "failed");
     const prepared = await prepareRerun(deps, original, { from, only, edits, reuseIterations, program });
     const { reused, willRun, steps, refersTo, restored } = prepared;
+    const children = await checkChildren(deps.database, {
+      ...{ children: request.reuseChildren, permitView: request.permitView, program, original: state, prepared },
+      isEdited: [edits.input, edits.variables, edits.stepInput].some((given) => Object.keys(given).length > 0),
+    });
     const told = { path: entry.path, version: entry.version, reused, willRun, steps };
     if (request.dryRun) return { ...told, warnings: [], duplicate: false };
     const ref: RerunRef = {
@@ -101,7 +102,7 @@ export function rerunExecutions(deps: RerunDeps): (executionId: string, request:
       rerun: {
         ref,
         sealedUnder: sealingRoot(state),
-        refersTo: [...new Set([...refersTo, ...Object.values(request.reuseChildren)])],
+        refersTo: [...new Set([...refersTo, ...children])],
         request: requestRow(ref, prepared, request),
         ...defined({ restored }),
       },
@@ -148,31 +149,6 @@ function requestRow(ref: RerunRef, { reused, willRun }: PreparedRerun, { reuseCh
     ...(step_input !== undefined && { step_input: Object.fromEntries(given) as JsonObject }),
     ...(Object.keys(reuseChildren).length > 0 && { reuse_children: { ...reuseChildren } }),
   };
-}
-
-/** Throws `FlowError` INVALID_INPUT for children that cannot be taken in place of a call. */
-async function checkChildren(database: Database, program: Program, request: RerunRequest): Promise<void> {
-  for (const [caller, id] of Object.entries(request.reuseChildren)) {
-    const refuse = (why: string): never => {
-      const message = `reuse_children: the result of execution ${id} cannot be taken for '${caller}': ${why}`;
-      throw new FlowError("INVALID_INPUT", message, { detail: { caller, execution_id: id } });
-    };
-    const name = /^(.*)\[\d+\]$/.exec(caller)?.[1];
-    const step = program.steps.get(caller) ?? (name === undefined ? undefined : program.steps.get(name));
-    const call = step?.tasks
-      .map((task) => calledTask(program, task) ?? task)
-      .find(({ task }) => task.kind === "playbook");
-    if (call === undefined) return refuse("there is no step of that name that calls a playbook");
-    const row = await findExecution(database, id);
-    if (row === undefined) return refuse("it does not exist");
-    await request.permitView(row.path);
-    if (row.status !== "COMPLETED") return refuse(`it is ${row.status}`);
-    const { path } = call.task.config;
-    // One that is a template is compared when the step calls.
-    if (call.config.constant && typeof path === "string" && plainPath(path) !== row.path) {
-      return refuse(`it is of '${row.path}', and the step calls '${path}'`);
-    }
-  }
 }
 
 /** The version of the playbook that is run. Throws `FlowError` NOT_FOUND. */

@@ -3,7 +3,7 @@ import { type ChosenSteps, chooseSteps, type Original } from "../../engine/rerun
 import { neededReferences, ownerOf, referencesIn } from "../../engine/rerun/needed-references.ts";
 import { certainSteps, checkKinds, type PlannedRerunStep, planRerun } from "../../engine/rerun/plan-rerun.ts";
 import { foldPrefix, type PrefixFold, type RerunEdits, restoringEvents } from "../../engine/rerun/restore-state.ts";
-import { knownStep } from "../../engine/state/state.ts";
+import { type ExecutionState, knownStep } from "../../engine/state/state.ts";
 import type { ExecutionStore, StoredExecution } from "../../ports/execution-store.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { findOwnersWithin } from "../../repositories/executions/reruns.ts";
@@ -74,9 +74,8 @@ async function sourceOf(
     const isElsewhere = names !== "failed" && names.some((name) => knownStep(state, name)?.reusedFrom !== undefined);
     if (names === "failed" || !isElsewhere || state.rerunOf === undefined) return { source, from: names, edits: all };
     const rerun = await rerunOf(deps, state.executionId);
-    const before = await openOriginal(deps, state.rerunOf).catch(() => {
-      const message = `The steps were taken over from execution ${state.rerunOf}, which has been deleted`;
-      throw new FlowError("RESULT_NOT_REUSABLE", `${message}. Rerun ${state.executionId} from 'start'`);
+    const before = await openOriginal(deps, state.rerunOf).catch((error: unknown) => {
+      throw error instanceof FlowError && error.code === "NOT_FOUND" ? takenFromGone(state, names) : error;
     });
     const input: JsonObject = {};
     for (const key of rerun.input ?? []) setOwn(input, key, own(state.workload, key) ?? null);
@@ -88,6 +87,18 @@ async function sourceOf(
     names = [...new Set([...names, ...(rerun.from === "start" ? [] : rerun.from)])];
     source = before;
   }
+}
+
+/** What these steps began with is known of an execution alone that has been deleted. */
+function takenFromGone(state: ExecutionState, from: readonly string[] | "failed"): FlowError {
+  const { executionId, rerunOf = "" } = state;
+  const named = from === "failed" ? [] : from;
+  const taken = named.filter((name) => knownStep(state, name)?.reusedFrom !== undefined);
+  const names = taken.map((name) => `'${name}'`).join(", ");
+  const message = `${names} ran in execution ${rerunOf}, which has been deleted: what they began with is gone`;
+  return new FlowError("RESULT_NOT_REUSABLE", `${message}. Rerun ${executionId} from 'start'`, {
+    detail: { steps: taken, execution_id: rerunOf },
+  });
 }
 
 /** What an execution was asked for as a rerun. */
@@ -188,7 +199,7 @@ async function checkResults(
   mayRun: (step: string) => boolean,
 ): Promise<void> {
   const needed = neededReferences(state, program, mayRun);
-  for (const [step, loop] of loops) for (const ref of referencesIn(loop.parts)) needed.push({ ref, step });
+  for (const [step, loop] of loops) for (const ref of referencesIn([loop.parts, loop.tail])) needed.push({ ref, step });
   const asked = needed.flatMap((one) => {
     const executionId = ownerOf(one.ref);
     return executionId === undefined ? [] : [{ ...one, executionId }];

@@ -228,8 +228,9 @@ async function takenOver(
 ): Promise<Started | undefined> {
   const named = caller?.reuseChildren;
   if (named == null) return undefined;
-  const index = iter === undefined ? undefined : own(iter, "index");
-  const id = own(named, typeof index === "number" ? `${step}[${index}]` : step) ?? own(named, step);
+  // `index` may be what the author calls the item.
+  const index = iter === undefined ? undefined : (own(iter, "_index") ?? own(iter, "index"));
+  const id = own(named, typeof index === "number" ? `${step}[${index}]` : step);
   if (typeof id !== "string") return undefined;
   const row = await findExecution(database, id);
   if (row?.path !== path || row.status !== "COMPLETED") {

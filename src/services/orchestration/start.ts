@@ -4,6 +4,7 @@ import { startLabels } from "../../engine/decide/start-labels.ts";
 import { timeLimit } from "../../engine/decide/time-limit.ts";
 import type { EngineEnv } from "../../engine/env.ts";
 import type { Program } from "../../engine/program/program.ts";
+import type { SealedDecisions } from "../../engine/sealing/decision-sealing.ts";
 import { emptyState } from "../../engine/state/state.ts";
 import { openAccount } from "../../language/expression/parsing/budget.ts";
 import { type LoadedReferences, loadedReferences } from "../../language/template/loaded-references.ts";
@@ -69,11 +70,12 @@ async function begin(
   const references = loadedReferences(decisions.store);
   const { sealing } = decisions;
   const engineEnv = { now: now(), newId: () => String(applyDeps.newId()), references, env, sealing };
+  const given = await sealedInput(input, decisions);
   const trace = traceOf(parts, executionId, input.traceparent);
   const request = {
     executionId,
     catalogId: input.entry.catalogId,
-    input: await decisions.input(input.input),
+    input: given,
     ...(input.parent !== undefined && { parent: input.parent }),
     ...(input.target !== undefined && { target: input.target }),
     ...(trace !== undefined && { trace }),
@@ -82,7 +84,8 @@ async function begin(
   const first = await references.evaluate(() =>
     startExecution(request, source.program, { ...engineEnv, account: openAccount() }),
   );
-  const events = [first, ...(input.rerun?.restored?.events(first.at) ?? [])];
+  const restored = input.rerun?.restored?.events(first.at) ?? [];
+  const events = [first, ...(sealing === undefined ? restored : restored.map((event) => sealing.event(event)))];
   const limitMs = await references.evaluate(() =>
     timeLimit(source.program, first.workload, { ...engineEnv, account: openAccount() }),
   );
@@ -132,6 +135,18 @@ async function labelsOf(
 ): Promise<Readonly<Record<string, string>>> {
   if (program.labels.length === 0 && Object.keys(given).length === 0) return given;
   return await references.evaluate(() => startLabels(program, workload, given, { ...env, account: openAccount() }));
+}
+
+/** The input with a token for an agent sealed; what a rerun was given is a secret of its first events too, wherever it stands in them. */
+async function sealedInput({ input, rerun }: StartInput, decisions: SealedDecisions): Promise<JsonObject> {
+  const sealed = await decisions.input(input);
+  if (rerun === undefined) return sealed;
+  if (sealed !== input) decisions.sealing?.open(sealed);
+  for (const given of Object.values(rerun.ref.step_input ?? {})) {
+    const own = await decisions.input(given);
+    if (own !== given) decisions.sealing?.open(own);
+  }
+  return sealed;
 }
 
 /** The line of reruns that it belongs to, if it does. */

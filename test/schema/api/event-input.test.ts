@@ -208,3 +208,8 @@ for (const [name, body] of BROKEN) {
     assert.equal(typeof read(body), "string");
   });
 }
+
+test("the end of an iteration that names no tasks has none: its result is null", () => {
+  const told = read({ event_type: "loop.iteration.completed", ...ref, iteration: 0 });
+  assert.deepEqual(typeof told === "string" ? told : (told as { tasks: unknown }).tasks, []);
+});
