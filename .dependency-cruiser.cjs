@@ -158,7 +158,8 @@ const ROOMS = {
     doctor: ["http"],
     executions: ["http", "streams"],
     keychain: ["http"],
-    mcp: ["http", "streams"],
+    // A tool that runs an execution again reads the same body.
+    mcp: ["executions", "http", "streams"],
     results: ["http"],
     system: ["http"],
     workers: ["http", "streams"],

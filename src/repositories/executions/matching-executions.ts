@@ -230,8 +230,9 @@ function isWritten(kind: ExecutionFilter["started_by"]): boolean {
 /** SQL: what started the execution `e`, and its id. */
 export const ORIGIN_KIND = `coalesce(e.started_kind,
   case when e.parent_execution_id is not null then 'execution' when e.rerun_of is not null then 'rerun' else 'user' end)`;
-/** See {@link ORIGIN_KIND}. */
-export const ORIGIN_ID = `coalesce(e.started_id, e.parent_execution_id, e.rerun_of, e.started_by)`;
+/** See {@link ORIGIN_KIND}. Of an agent's client it is the user, also where the call repeats an execution. */
+export const ORIGIN_ID = `case when e.started_kind = 'mcp' then e.started_by
+  else coalesce(e.started_id, e.parent_execution_id, e.rerun_of, e.started_by) end`;
 
 /** The conditions on the row `e` that no index knows, one of them at least; undefined without any. */
 function restOf(sql: Sql, filter: ExecutionFilter): Piece | undefined {
@@ -241,7 +242,7 @@ function restOf(sql: Sql, filter: ExecutionFilter): Piece | undefined {
     ...(version === undefined ? [] : [sql`e.version = ${version}`]),
     ...(roots_only === undefined ? [] : [sql`e.parent_execution_id is null`]),
     ...(kind === undefined || isWritten(kind) ? [] : [sql`${sql.unsafe(ORIGIN_KIND)} = ${kind}`]),
-    ...(by === undefined || (isWritten(kind) && kind !== "mcp") ? [] : [sql`${sql.unsafe(ORIGIN_ID)} = ${by}`]),
+    ...(by === undefined || (isWritten(kind) && kind !== "mcp") ? [] : [sql`(${sql.unsafe(ORIGIN_ID)}) = ${by}`]),
     ...(step === undefined ? [] : [atStep(sql, step)]),
     ...otherLabels.map(
       ([name, value]) => sql`exists (

@@ -9,6 +9,7 @@ import { bodySha256, idempotencyKey, keyOwner } from "../http/idempotency.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
 import type { RouteHandler } from "../http/serve.ts";
 import { check, pathId } from "../http/validate.ts";
+import { askedRerun, rerunAnswer } from "./rerun-request.ts";
 
 /** Begins a rerun, or answers its plan. Its row of the audit log is written with the new execution. */
 export function rerunRoute(executions: Pick<Executions, "rerun">): RouteHandler<typeof EXECUTION_ROUTES.rerun> {
@@ -17,7 +18,6 @@ export function rerunRoute(executions: Pick<Executions, "rerun">): RouteHandler<
       const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
       const body = check(RerunBody, bytes.length === 0 ? {} : parseJson(bytes), "The body");
       const id = pathId(params.execution_id, "execution");
-      const { from, only = false, reason, dry_run: dryRun = false } = body;
       const key = idempotencyKey(c);
       // The body does not say which execution it is about.
       const sha = bodySha256(Buffer.concat([Buffer.from(`rerun ${id}\n`), bytes]));
@@ -26,14 +26,8 @@ export function rerunRoute(executions: Pick<Executions, "rerun">): RouteHandler<
       const trace = parseTraceparent(c.req.header("traceparent"));
       const { action } = EXECUTION_ROUTES.rerun.audit;
       const rerun = await executions.rerun(id, {
-        ...defined({ from, reason }),
-        only,
-        edits: { input: body.input ?? {}, variables: body.variables ?? {}, stepInput: body.step_input ?? {} },
-        version: body.version ?? "same",
-        reuseIterations: body.reuse_iterations ?? true,
-        reuseChildren: body.reuse_children ?? {},
+        ...askedRerun(body),
         by: caller.actor ?? caller.actorKind,
-        dryRun,
         bytes: bytes.length,
         permit: (path) => c.var.permit("execute", path),
         permitView: (path) => c.var.permit("view", path),
@@ -42,7 +36,7 @@ export function rerunRoute(executions: Pick<Executions, "rerun">): RouteHandler<
           rows: (executionId) => [
             ...decisions.rows(executionId),
             audited(caller, action, `execution/${id}`, {
-              detail: { execution_id: executionId, ...defined({ reason }) },
+              detail: { execution_id: executionId, ...defined({ reason: body.reason }) },
             }),
           ],
           ended: decisions.ended,
@@ -51,16 +45,9 @@ export function rerunRoute(executions: Pick<Executions, "rerun">): RouteHandler<
         ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
         ...(key !== null && { idempotency: { caller: keyOwner(c), key, bodySha256: sha } }),
       });
-      const { executionId, path, version, reused, willRun, steps, warnings, duplicate } = rerun;
-      await decisions.settle(executionId === undefined ? {} : { executionId });
-      const answer = {
-        ...defined({ execution_id: executionId }),
-        ...{ rerun_of: id, path, version, reused, will_run: willRun },
-        ...(steps !== undefined && { steps }),
-        ...(warnings.length > 0 && { warnings }),
-        ...(duplicate && { duplicate: true as const }),
-      };
-      return json(answer, executionId === undefined ? 200 : 202);
+      const { executionId } = rerun;
+      await decisions.settle(defined({ executionId }));
+      return json(rerunAnswer(id, rerun), executionId === undefined ? 200 : 202);
     },
   };
 }

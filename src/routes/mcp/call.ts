@@ -6,15 +6,15 @@ import type { AgentCaller, BegunCall } from "../../services/mcp/tool-calls.ts";
 import type { Listening } from "../http/client-signal.ts";
 import { type Recheck, whileAllowed } from "../http/recheck-access.ts";
 import { check } from "../http/validate.ts";
-import { callKey, shownNow } from "./caller.ts";
+import { callKey, type SteeringCaller, shownNow } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
 import { createPace, progressNotice } from "./progress.ts";
 import { endedAnswer, leftAnswer, refusedAnswer, type ToolAnswer } from "./results.ts";
 import type { ResumePoint } from "./resume.ts";
-import { callSteeringTool, isSteeringTool, type SteeringCaller } from "./steering-tools.ts";
+import { callSteeringTool, isSteeringTool } from "./steering-tools.ts";
 
 /** What surrounds a call: the request that it came with. */
-export interface CallRoom extends Omit<SteeringCaller, "caller"> {
+export interface CallRoom extends Omit<SteeringCaller, "caller" | "key"> {
   session: string | undefined;
   /** Where the client can resume; absent if it cannot. */
   point: ResumePoint | undefined;
@@ -41,8 +41,9 @@ export async function callTool(
   let call: BegunCall;
   try {
     const inputs = check(JsonObjectValue, params.arguments ?? {}, "The arguments");
-    if (isSteeringTool(params.name)) return await callSteeringTool(parts, { ...room, caller }, params.name, inputs);
     const key = room.session === undefined ? {} : { key: callKey(room.session, extra.requestId) };
+    if (isSteeringTool(params.name))
+      return await callSteeringTool(parts, { ...room, caller, ...key }, params.name, inputs);
     call = await parts.calls.begin(caller, { name: params.name, inputs, ...key });
   } catch (error) {
     const refusal = refusalOf(error, parts);

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { decideUserAccess } from "../../schema/rules/access-rules.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { defined } from "../../schema/words/defined.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import type { AgentCaller, BegunCall } from "../../services/mcp/tool-calls.ts";
 import type { Recheck } from "../http/recheck-access.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
@@ -25,6 +27,18 @@ export function agentCaller(c: Context<RouteEnvironment>): AgentCaller {
     },
     callable: () => c.var.visible("execute"),
   };
+}
+
+/** Who calls, as the log of an execution and the audit log name them. */
+export interface SteeringCaller {
+  caller: AgentCaller;
+  by: string;
+  /** Writes a row of the audit log. */
+  record(action: string, executionId: string, detail: JsonObject): Promise<void>;
+  /** The row, for what is written with a start. */
+  row(action: string, executionId: string, detail: JsonObject): AuditEntry;
+  /** The same for the same call that is sent again; absent without a session. */
+  key?: string;
 }
 
 /**

@@ -12,7 +12,7 @@ import type { StreamRoom } from "../streams/sse.ts";
 export interface McpParts {
   tools: AgentTools;
   calls: AgentCalls;
-  executions: Pick<Executions, "detail" | "pause" | "resume">;
+  executions: Pick<Executions, "detail" | "pause" | "resume" | "rerun">;
   audit: Pick<Audit, "record">;
   agentChanges: AgentChanges;
   /** Aborted when the server begins to stop. */

@@ -36,7 +36,7 @@ const RESUMABLE_SINCE = "2025-11-25";
 const INSTRUCTIONS =
   "Each tool is an agent of flow: a call runs its playbook as an execution and waits for its end. Answers and errors name the " +
   "execution; the resource flow://executions/{execution_id} shows what became of it. The tools flow___status, flow___explain, " +
-  "flow___pause and flow___resume are about executions.";
+  "flow___pause, flow___resume and flow___rerun are about executions.";
 
 /** What a client has sent. */
 export interface Incoming {
@@ -164,13 +164,18 @@ function createServer(parts: McpParts, c: Context<RouteEnvironment>, caller: Age
   return server;
 }
 
-/** As whom a caller pauses and resumes. */
-function steering({ audit }: Pick<McpParts, "audit">, c: Context<RouteEnvironment>): Pick<CallRoom, "by" | "record"> {
+/** As whom a caller steers executions. */
+function steering(
+  { audit }: Pick<McpParts, "audit">,
+  c: Context<RouteEnvironment>,
+): Pick<CallRoom, "by" | "record" | "row"> {
   const asked = () => callerOf(c, { access: "operator" });
+  const row: CallRoom["row"] = (action, executionId, detail) =>
+    audited(asked(), action, `execution/${executionId}`, { detail });
   return {
     by: asked().actor ?? asked().actorKind,
-    record: (action, executionId, detail) =>
-      audit.record(audited(asked(), action, `execution/${executionId}`, { detail })),
+    record: (action, executionId, detail) => audit.record(row(action, executionId, detail)),
+    row,
   };
 }
 

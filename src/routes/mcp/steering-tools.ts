@@ -6,22 +6,17 @@ import { IdInput, storableText } from "../../schema/words/wire.ts";
 import type { ExecutionDetail } from "../../services/executions/executions.ts";
 import type { AgentCaller } from "../../services/mcp/tool-calls.ts";
 import { check } from "../http/validate.ts";
+import type { SteeringCaller } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
+import { RERUN_SHAPE, RERUN_TOOL, rerun } from "./rerun-tool.ts";
 import { didAnswer, type ShownTool, type ToolAnswer } from "./results.ts";
 
 /*
- * Tools about executions, beside the agents: what one does now and why, and pausing it. They need the rights of the calls of the API that
- * do the same. Their names cannot be those of agents: the three underscores would have a digest behind them.
+ * Tools about executions, beside the agents: what one does now and why, pausing it, running it again. They need the rights of the calls of the
+ * API that do the same. Their names cannot be those of agents: the three underscores would have a digest behind them.
  */
 
-/** Who calls, as the log of an execution and the audit log name them. */
-export interface SteeringCaller {
-  caller: AgentCaller;
-  by: string;
-  /** Writes a row of the audit log. */
-  record(action: string, executionId: string, detail: JsonObject): Promise<void>;
-}
-
+type Shape = Pick<ShownTool, "inputSchema" | "outputSchema" | "annotations">;
 type Act = (parts: Pick<McpParts, "executions">, who: SteeringCaller, inputs: JsonObject) => Promise<ToolAnswer>;
 
 const ID: JsonObject = { type: "string", description: "Id of the execution, as the answers of other tools name it." };
@@ -31,41 +26,38 @@ const About = v.object({ execution_id: IdInput });
 const Change = v.object({ execution_id: IdInput, reason: v.exactOptional(storableText(REASON_MAX)) });
 
 /** What a model reads of each, and what a call does. */
-const TOOLS: Readonly<Record<string, { title: string; description: string; isRead: boolean; act: Act }>> = {
+const TOOLS: Readonly<Record<string, { title: string; description: string; shape: Shape; act: Act }>> = {
   flow___status: {
     title: "Status of an execution",
     description: "Says how far an execution of flow is: its status, its steps, its error.",
-    isRead: true,
+    shape: shapeOf(true),
     act: (parts, who, inputs) => look(parts, who, inputs, summaryOf),
   },
   flow___explain: {
     title: "What an execution does now, and why",
     description:
       "Says in sentences what an execution of flow does at the moment, what it waits for, and why it failed.",
-    isRead: true,
+    shape: shapeOf(true),
     act: (parts, who, inputs) => look(parts, who, inputs, explain),
   },
   flow___pause: {
     title: "Pause an execution",
     description:
       "Nothing further of an execution of flow is begun until it is resumed; what runs goes on. Its children too.",
-    isRead: false,
+    shape: shapeOf(false),
     act: (parts, who, inputs) => change("pause", parts, who, inputs),
   },
   flow___resume: {
     title: "Resume an execution",
     description: "A paused execution of flow goes on, and its children.",
-    isRead: false,
+    shape: shapeOf(false),
     act: (parts, who, inputs) => change("resume", parts, who, inputs),
   },
+  flow___rerun: { ...RERUN_TOOL, shape: RERUN_SHAPE, act: rerun },
 };
 
-/** These tools, for those who may execute anything. */
-export function steeringTools(caller: AgentCaller): ShownTool[] {
-  const paths = caller.callable();
-  if (paths !== undefined && paths.length === 0) return [];
-  return Object.entries(TOOLS).map(([name, { title, description, isRead }]) => ({
-    ...{ name, title, description },
+function shapeOf(isRead: boolean): Shape {
+  return {
     inputSchema: {
       type: "object",
       properties: isRead ? { execution_id: ID } : { execution_id: ID, reason: WHY },
@@ -77,7 +69,14 @@ export function steeringTools(caller: AgentCaller): ShownTool[] {
       required: ["execution_id", "status"],
     },
     annotations: { readOnlyHint: isRead, destructiveHint: false },
-  }));
+  };
+}
+
+/** These tools, for those who may execute anything. */
+export function steeringTools(caller: AgentCaller): ShownTool[] {
+  const paths = caller.callable();
+  if (paths !== undefined && paths.length === 0) return [];
+  return Object.entries(TOOLS).map(([name, { title, description, shape }]) => ({ name, title, description, ...shape }));
 }
 
 /** Whether a name is that of one of these tools. */
@@ -85,7 +84,7 @@ export function isSteeringTool(name: string): boolean {
   return Object.hasOwn(TOOLS, name);
 }
 
-/** Calls one of them. Throws `FlowError` NOT_FOUND, FORBIDDEN, INVALID_INPUT, already_terminal. */
+/** Calls one of them. Throws `FlowError` NOT_FOUND, FORBIDDEN, INVALID_INPUT, already_terminal, and what a rerun throws. */
 export async function callSteeringTool(
   parts: Pick<McpParts, "executions">,
   who: SteeringCaller,

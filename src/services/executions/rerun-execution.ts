@@ -9,6 +9,7 @@ import {
   findExecutableVersion,
 } from "../../repositories/orchestration/find-startable.ts";
 import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
+import type { Origin } from "../../schema/rules/origin.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { RerunRef } from "../../schema/words/event.ts";
@@ -22,6 +23,8 @@ import type { ExecutionRequest, Started } from "./start-execution.ts";
 /** What to run again, and how. */
 export interface RerunRequest
   extends Pick<ExecutionRequest, "permit" | "may" | "log" | "startedBy" | "idempotency" | "bytes" | "traceparent"> {
+  /** What asked for it. Default: it counts as started by what it repeats. */
+  origin?: Origin;
   /** Default: `failed` for an execution that failed or was cancelled, else `start`. */
   from?: readonly string[] | "failed" | "start";
   only: boolean;
@@ -97,7 +100,7 @@ export function rerunExecutions(deps: RerunDeps): (executionId: string, request:
       ...(entry.kind === "agent" && { resourceKind: "agent" as const }),
       input: { ...state.input, ...edits.input },
       ...(state.target !== null && program.steps.has(state.target) && { target: state.target }),
-      origin: { kind: "rerun", id: executionId },
+      origin: request.origin ?? { kind: "rerun", id: executionId },
       ...defined({ permit, may, log, startedBy, idempotency, bytes, traceparent }),
       rerun: {
         ref,

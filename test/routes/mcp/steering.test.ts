@@ -20,7 +20,7 @@ const textOf = ({ content }: Told) => content[0]?.text ?? "";
 test("status and explain say what it does now; pause and resume change it, and say who and why", async () => {
   const { tools } = await client.listTools();
   const names = tools.map(({ name }) => name).filter((name) => name.startsWith("flow___"));
-  assert.deepEqual(names, ["flow___status", "flow___explain", "flow___pause", "flow___resume"]);
+  assert.deepEqual(names, ["flow___status", "flow___explain", "flow___pause", "flow___resume", "flow___rerun"]);
   const id = await work.execute("etl/load");
   assert.match(textOf(await call("explain", id)), /is RUNNING, 0 % .*\nStep 'start' waits for a worker since/);
   const status = await call("status", id);
