@@ -1,6 +1,5 @@
 import type { RerunEdits } from "../../engine/rerun/restore-state.ts";
 import type { Database } from "../../repositories/database/database.ts";
-import { isBeingDeleted } from "../../repositories/executions/deleted-executions.ts";
 import { findRerun } from "../../repositories/executions/reruns.ts";
 import {
   type Executable,
@@ -17,7 +16,7 @@ import type { JsonObject } from "../../schema/words/json.ts";
 import { sealingRoot } from "../orchestration/memory/load-execution.ts";
 import { otherBody } from "../orchestration/start.ts";
 import { checkChildren } from "./rerun-children.ts";
-import { type OriginalDeps, openOriginal, type PreparedRerun, prepareRerun } from "./rerun-original.ts";
+import { checkWhole, type OriginalDeps, openOriginal, type PreparedRerun, prepareRerun } from "./rerun-original.ts";
 import type { ExecutionRequest, Started } from "./start-execution.ts";
 
 /** What to run again, and how. */
@@ -110,12 +109,24 @@ export function rerunExecutions(deps: RerunDeps): (executionId: string, request:
         ...defined({ restored }),
       },
     });
-    if (!started.duplicate && (await isBeingDeleted(deps.database, executionId))) {
-      await deps.cancel(started.executionId, `Execution ${executionId} was deleted meanwhile`);
-      throw new FlowError("NOT_FOUND", `Execution ${executionId} was not run again: it is being deleted`);
-    }
+    if (!started.duplicate) await followDeletion(deps, started.executionId, [executionId, prepared.sourceId]);
     return { ...told, executionId: started.executionId, warnings: started.warnings, duplicate: started.duplicate };
   };
+}
+
+/** A deletion of an original that began meanwhile has not seen the rerun: then it is cancelled, as results that it needs may be gone. */
+async function followDeletion(
+  { database, cancel }: Pick<RerunDeps, "database" | "cancel">,
+  executionId: string,
+  originals: readonly string[],
+): Promise<void> {
+  for (const original of new Set(originals)) {
+    await checkWhole(database, original).catch(async (error: unknown) => {
+      if (error instanceof FlowError && error.code === "NOT_FOUND")
+        await cancel(executionId, `Execution ${original} was deleted meanwhile`);
+      throw error;
+    });
+  }
 }
 
 /** The answer to a call that is repeated under its idempotency key. Throws `FlowError` INVALID_INPUT if that had another body. */

@@ -6,6 +6,7 @@ import { foldPrefix, type PrefixFold, type RerunEdits, restoringEvents } from ".
 import { type ExecutionState, knownStep } from "../../engine/state/state.ts";
 import type { ExecutionStore, StoredExecution } from "../../ports/execution-store.ts";
 import type { Database } from "../../repositories/database/database.ts";
+import { isBeingDeleted } from "../../repositories/executions/deleted-executions.ts";
 import { findOwnersWithin } from "../../repositories/executions/reruns.ts";
 import { findGone } from "../../repositories/results/gone.ts";
 import { fromRecord } from "../../schema/rules/event-record.ts";
@@ -35,12 +36,14 @@ export interface PreparedRerun {
   willRun: string[];
   steps: PlannedRerunStep[];
   refersTo: string[];
+  /** The execution that was read: the one that is asked for, or one that it repeats. */
+  sourceId: string;
   /** Absent: it begins with its first step. */
   restored?: { workload: JsonObject; events(at: number): FlowEvent[] };
 }
 
 /** Reads an execution with the places of its steps. Throws `FlowError` NOT_FOUND, not_terminal. */
-export async function openOriginal({ store }: OriginalDeps, executionId: string): Promise<OpenedOriginal> {
+export async function openOriginal({ store, database }: OriginalDeps, executionId: string): Promise<OpenedOriginal> {
   const stored = await store.find(executionId);
   if (stored === undefined) throw new FlowError("NOT_FOUND", `Execution ${executionId} does not exist`);
   const { status } = stored;
@@ -49,11 +52,22 @@ export async function openOriginal({ store }: OriginalDeps, executionId: string)
     throw new FlowError("not_terminal", `${message}. Wait for its end, or cancel it first`);
   }
   const { state, marks } = await foldRow(store, stored);
+  await checkWhole(database, executionId);
   if (marks !== null) return { stored, state, marks };
   // Its snapshots are of a version that did not note where steps began.
   const start = beginning(executionId);
   const folded = await foldRow(store, stored, start);
+  await checkWhole(database, executionId);
   return { stored, state: folded.state, marks: start.marks };
+}
+
+/**
+ * Throws `FlowError` NOT_FOUND if an execution that was just read is being deleted: of its log there may have been a part. A deletion says so
+ * before it begins.
+ */
+export async function checkWhole(database: Database, executionId: string): Promise<void> {
+  if (!(await isBeingDeleted(database, executionId))) return;
+  throw new FlowError("NOT_FOUND", `Execution ${executionId} was not run again: it is being deleted`);
 }
 
 /**
@@ -135,12 +149,14 @@ export async function prepareRerun(
       willRun: certainSteps(program, [program.playbook.entryStep], everything),
       steps: planRerun(program, { reused: new Set(), mayRun: everything }),
       refersTo: await ownersOf(deps, asked, [asked.state.input]),
+      sourceId: asked.state.executionId,
     };
   }
   const { source, from, edits } = await sourceOf(deps, asked, choice.from, choice.edits);
   checkStepInput(program, edits);
   const chosen = chooseSteps(source, program, { from, only });
   const prefix = await foldedPrefix(deps, source, chosen, choice.reuseIterations);
+  await checkWhole(deps.database, source.state.executionId);
   const at = source.state.endedAt ?? 0;
   const start = restoringEvents(prefix, source, program, { ...chosen, only }, edits, at);
   const before = await deps.programs(source.stored.catalogId);
@@ -153,6 +169,7 @@ export async function prepareRerun(
     willRun: certainSteps(program, start.waiting, mayRun),
     steps: planRerun(program, { reused: new Set(start.reused), mayRun }),
     refersTo: await ownersOf(deps, source, [prefix.state, [...prefix.loops.values()]]),
+    sourceId: source.state.executionId,
     restored: {
       workload: start.workload,
       events: (now) => start.events.map((event) => ({ ...event, at: now })),

@@ -167,16 +167,19 @@ export function startJob(
   fresh: () => LiveExecution,
   base: Omit<Job, "check" | "apply">,
 ): Job {
-  let isTried = false;
+  let isLeftOut = false;
   return {
     ...base,
+    // The store wrote the others and not this one. After an error nothing is known, and it is tried again as it is.
+    keepRest() {
+      isLeftOut = true;
+    },
     check(round) {
-      if (!isTried || changesOf(round, base) !== undefined) return;
+      if (!isLeftOut || changesOf(round, base) !== undefined) return;
       if (start.mustBeNewest === true) throw new NotNewest(start.path);
       if (start.line?.rerun_of !== undefined) throw originalGone(start.line.rerun_of);
     },
     async apply(round) {
-      isTried = true;
       // No other caller has this id: an earlier try was written, and its answer was lost.
       if (changesOf(round, base) !== undefined) return;
       const changes = round.begin(fresh(), start);

@@ -40,7 +40,9 @@ async function startOnce(
   const known = await findKnown(parts, input);
   if (known !== undefined) return known;
   const source = await parts.programs(input.entry.catalogId);
-  if (!parts.ids.isReady()) await parts.ids.ready();
+  // Above its original's: that may be of another server, whose ids are newer.
+  const floor = Number(input.rerun?.ref.execution_id ?? 0);
+  if (!parts.ids.isReady(floor)) await parts.ids.ready(floor);
   const executionId = String(parts.ids.next());
   try {
     await begin(parts, input, source, executionId, leave);
