@@ -72,7 +72,7 @@ export function rerunsOf(api: Answering): Reruns {
         const { body } = await work.get(`/api/executions/${executionId}`);
         if (body["ended_at"] !== null) return calls;
         for (const command of await work.claim("w", 100, 50)) {
-          const events = eventsOf(command, (call, item) => {
+          const events = endOfLoop(command, (call, item) => {
             if (command.execution_id === executionId) calls.push(call);
             return outcome(call, item);
           });
@@ -104,8 +104,8 @@ export function rerunsOf(api: Answering): Reruns {
   };
 }
 
-/** What a worker reports of a command, and of each iteration in it. */
-function eventsOf(command: Claimed, outcome: (call: string, item: Json) => "fails" | null): Body[] {
+/** What a worker reports of a command, and of each iteration in it: ended well or not, as `outcome` says. */
+export function endOfLoop(command: Claimed, outcome: (call: string, item: Json) => "fails" | null): Body[] {
   const { step } = command;
   const { loop } = command as unknown as Pick<Command, "loop">;
   const [done, ended] = endOf(command, { step }) as [Body, Body];

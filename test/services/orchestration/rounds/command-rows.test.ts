@@ -4,7 +4,7 @@ import { openDecisions } from "../../../../src/engine/sealing/decision-sealing.t
 import { emptyState } from "../../../../src/engine/state/state.ts";
 import { loadedReferences } from "../../../../src/language/template/loaded-references.ts";
 import type { Command } from "../../../../src/schema/words/command.ts";
-import type { FlowEvent } from "../../../../src/schema/words/event.ts";
+import type { EventOf, FlowEvent } from "../../../../src/schema/words/event.ts";
 import { type ChangeSet, createChangeSet } from "../../../../src/services/orchestration/rounds/change-set.ts";
 import { compile } from "../../../engine/support/playbook.ts";
 
@@ -24,8 +24,8 @@ const error = { kind: "unknown", code: "X", message: "x", retryable: false } as 
 /** By the server, of a command that its workers lost. */
 const lost = (attempt: number): FlowEvent => ({ type: "command.failed", ...ref, attempt, error });
 
-/** The rows after a round with these events: of a command that it issues, or of one of an earlier round. */
-function rowsOf(isIssued: boolean, ...events: FlowEvent[]) {
+/** A round with these events, after that of a command if it issues one. */
+function roundOf(isIssued: boolean, ...events: FlowEvent[]): ChangeSet {
   const program = compile("workflow:\n  - step: a\n    tool: { kind: noop }\n");
   const results = { load: () => assert.fail("nothing is loaded") };
   const decisions = openDecisions(results);
@@ -46,7 +46,12 @@ function rowsOf(isIssued: boolean, ...events: FlowEvent[]) {
     changes.issue(body);
   }
   for (const event of events) changes.event(event);
-  const { issued, commands, ended } = changes.change(() => null);
+  return changes;
+}
+
+/** The rows after a round with these events: of a command that it issues, or of one of an earlier round. */
+function rowsOf(isIssued: boolean, ...events: FlowEvent[]) {
+  const { issued, commands, ended } = roundOf(isIssued, ...events).change(() => null);
   const seen = (row: { status: string; attempt: number; worker: string | null }) => [
     row.status,
     row.attempt,
@@ -82,4 +87,16 @@ test("the row stays where a worker may still run the command: cancelled in its h
   assert.deepEqual(rowsOf(false, lost(1)), kept("FAILED", 2));
   assert.deepEqual(rowsOf(false, claimed(2, "v"), cancelled("v")), kept("CANCELLED", 2));
   assert.deepEqual(rowsOf(true, claimed(1), cancelled("w")), { ...NONE, issued: [["CANCELLED", 1, null]] });
+});
+
+test("a step that ends is told to those who count; one that a rerun takes over did not run, and is not", () => {
+  const end: EventOf<"step.completed"> = {
+    ...{ type: "step.completed", at: 5, step: "a", step_run_id: "3", set: [], next: [], duration_ms: 4 },
+  };
+  assert.deepEqual(roundOf(true, completed(1), end).steps, [
+    { executionId: "1", step: "a", status: "COMPLETED", durationMs: 4 },
+  ]);
+  const kept = { order: 1, runs: 1, attempts: 1, started_at: 1, ended_at: 5, result: null, error: null, loop: null };
+  const reused_from = { execution_id: "0", event_id: 9, created_at: new Date(5).toISOString() };
+  assert.deepEqual(roundOf(false, { ...end, kept, reused_from }).steps, []);
 });
