@@ -103,8 +103,8 @@ export async function loadSuite(file: string): Promise<Suite> {
   checkUnique(document, (index, name) =>
     report("duplicate-name", placeAt(root, ["tests", index, "name"]), `two tests are called \`${name}\``),
   );
-  const recorded = await recordedRuns(document, dirname(resolve(file)), (index, error) =>
-    report("wrong-value", placeAt(root, ["tests", index, "using"]), messageOf(error)),
+  const recorded = await recordedRuns(document, dirname(resolve(file)), (keys, error) =>
+    report("wrong-value", placeAt(root, [...keys, "using"]), messageOf(error)),
   );
   const diagnostics = read.diagnostics();
   if (diagnostics.some(({ severity }) => severity === "error")) return { ...suite, diagnostics };
@@ -117,19 +117,19 @@ export async function loadSuite(file: string): Promise<Suite> {
   };
 }
 
-/** Reads each record that a test names once. */
+/** Reads each record that the document names once. `refuse` gets where one stands that cannot be read. */
 async function recordedRuns(
-  { tests }: TestDocument,
+  { defaults = {}, tests }: TestDocument,
   folder: string,
-  refuse: (index: number, error: unknown) => void,
+  refuse: (keys: Keys, error: unknown) => void,
 ): Promise<Map<string, RecordedRun>> {
   const runs = new Map<string, RecordedRun>();
-  for (const [index, { using }] of tests.entries()) {
+  for (const [index, { using }] of [defaults, ...tests].entries()) {
     if (using === undefined || runs.has(using)) continue;
     try {
       runs.set(using, await readRecordedRun(using, folder));
     } catch (error) {
-      refuse(index, error);
+      refuse(index === 0 ? ["defaults"] : ["tests", index - 1], error);
     }
   }
   return runs;

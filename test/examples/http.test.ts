@@ -98,6 +98,29 @@ test("checkout parks an order whose card is refused by the sub-playbook", async 
   assert.match(why, /examples\/parts\/charge_card.*answered 402: The card was refused: 900 is over its limit/);
 });
 
+test("publish_report publishes once for a channel and a day, however often it is run", async () => {
+  const first = await run("publish_report");
+  assert.equal(first.status, "COMPLETED", first.stderr);
+  assert.deepEqual((await run("publish_report")).result, first.result);
+  assert.notDeepEqual((await run("publish_report", { channel: "management" })).result, first.result);
+});
+
+test("await_delivery asks until the delivery is there", async () => {
+  const running = run("await_delivery", { day: "2026-02-01", seconds: 0.05 });
+  const rows = [
+    { item: "A", amount: 2 },
+    { item: "B", amount: 5 },
+  ];
+  await fetch(`${api.origin}/deliveries/2026-02-01`, { method: "POST", body: JSON.stringify({ rows }) });
+  const report = await running;
+  assert.deepEqual(report.result, { day: "2026-02-01", items: 2, amount: 7 }, report.stderr);
+});
+
+test("price_alert leaves out a supplier who does not answer, and fails when none does", async () => {
+  assert.deepEqual((await run("price_alert")).result, { alert: true, price: 9.9, asked: 3, failed: 1 });
+  assert.equal((await run("price_alert", { suppliers: ["east"] })).status, "FAILED");
+});
+
 test("compare_quotes asks all suppliers and goes on without the one who does not answer", async () => {
   const report = await run("compare_quotes");
   assert.deepEqual(report.result, { offers: 3, best: { supplier: "south", price: 9.9, days: 9 } });

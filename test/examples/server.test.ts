@@ -52,6 +52,22 @@ test("a payment is made once for each idempotency key, and refused beyond the ca
   assert.equal((await pay(JSON.stringify({ order: "S-2", amount: 501 }), "k3")).status, 402);
 });
 
+test("a report is published once for each idempotency key, to a channel that there is", async () => {
+  const post = async (channel: string, key: string) => {
+    const body = JSON.stringify({ channel, teams: {} });
+    return await fetch(`${api.origin}/reports`, { method: "POST", body, headers: { "idempotency-key": key } });
+  };
+  const [first, again] = [await post("management", "r1"), await post("management", "r1")];
+  assert.deepEqual([first.status, again.status, (await post("nobody", "r2")).status], [200, 200, 404]);
+  assert.deepEqual(await again.json(), await first.json());
+});
+
+test("a delivery is not there until it was made", async () => {
+  assert.equal((await get("/deliveries/2026-03-01")).status, 404);
+  const made = await fetch(`${api.origin}/deliveries/2026-03-01`, { method: "POST", body: '{"rows": []}' });
+  assert.deepEqual([made.status, (await get("/deliveries/2026-03-01")).body["rows"]], [201, []]);
+});
+
 test("what makes no sense gets an answer that says so, and the server stays up", async () => {
   assert.equal((await get("/nothing")).status, 404);
   assert.equal((await get("/quotes/east")).status, 404);

@@ -62,6 +62,19 @@ test("tools answer what they answered then: for each iteration, errors and retri
   assert.equal(values.code, 0, values.stdout);
 });
 
+test("a record of the defaults is that of each test, and one that cannot be read is told at its place", async (t) => {
+  const folder = await recorded(
+    t,
+    "defaults: {using: run.jsonl}\ntests: [{name: as then, expect: {calls: {each: 3}}}]",
+  );
+  const { code, stdout } = await command(runTests, folder, ["main.test.yaml"]);
+  assert.equal(code, 0, stdout);
+  writeFileSync(join(folder, "main.test.yaml"), "defaults: {using: none.jsonl}\ntests: [{name: as then}]");
+  const missing = await command(runTests, folder, ["main.test.yaml"]);
+  assert.equal(missing.code, 2);
+  assert.match(missing.stdout + missing.stderr, /main\.test\.yaml:1:19.*none\.jsonl/);
+});
+
 test("a mock wins over the record, and the test's workload over the recorded inputs", async (t) => {
   const folder = await recorded(
     t,

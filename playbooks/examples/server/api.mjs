@@ -31,6 +31,11 @@ const failuresLeft = new Map();
 /** Payments by their idempotency key. */
 const payments = new Map();
 
+const CHANNELS = ["management", "team-data"];
+/** Reports by their idempotency key, and rows of deliveries by day. */
+const reports = new Map();
+const deliveries = new Map([["2026-01-30", [{ item: "A-1", amount: 3 }]]]);
+
 /** Who may have tokens, and the tokens and sessions that were given out. */
 const CLIENT = { client_id: "flow", client_secret: "example" };
 const tokens = new Set();
@@ -46,6 +51,12 @@ const ROUTES = {
       ? [200, { supplier: params.supplier, ...QUOTES[params.supplier] }]
       : [404, { error: `There is no supplier '${params.supplier}'` }],
   "POST /payments": pay,
+  "POST /reports": publish,
+  "GET /deliveries/:day": ({ params }) =>
+    deliveries.has(params.day)
+      ? [200, { day: params.day, rows: deliveries.get(params.day) }]
+      : [404, { error: `Nothing was delivered for ${params.day} yet` }],
+  "POST /deliveries/:day": deliver,
   "POST /token": giveToken,
   "POST /sessions": openSession,
   "GET /contacts": listContacts,
@@ -81,6 +92,25 @@ function pay({ headers, body }) {
   const payment = known ?? { payment_id: `pay-${payments.size + 1}`, order, amount };
   if (key !== undefined) payments.set(key, payment);
   return [known === undefined ? 201 : 200, payment];
+}
+
+/** Publishes a report. A repeated idempotency key gives the first answer again and publishes nothing. */
+function publish({ headers, body }) {
+  const { channel, teams } = body ?? {};
+  if (typeof teams !== "object" || teams === null) return [422, { error: "teams are needed" }];
+  if (!CHANNELS.includes(channel)) return [404, { error: `There is no channel '${channel}'` }];
+  const key = headers["idempotency-key"];
+  const known = reports.get(key);
+  const report = known ?? { report_id: `report-${reports.size + 1}`, channel };
+  if (key !== undefined) reports.set(key, report);
+  return [200, report];
+}
+
+/** The supplier delivers: rows of `{item, amount}`. */
+function deliver({ params, body }) {
+  if (!Array.isArray(body?.rows)) return [422, { error: "rows are needed" }];
+  deliveries.set(params.day, body.rows);
+  return [201, { day: params.day, rows: body.rows.length }];
 }
 
 /** The token endpoint of OAuth: client credentials, as form fields. */

@@ -100,9 +100,13 @@ function lineOf({ one, depth, by, changed, isOwn }: TreeRow, style: Style): stri
   return `${style.dim(branch)}${execution_id}  ${name} v${version}  ${paintStatus(status, style)}${gone}  ${style.dim(`${when}${told}`)}${mark}`;
 }
 
+/** What came of a rerun's request and who made it: no change, and on a narrow screen in the way of what is. */
+const NO_CHANGE: ReadonlySet<string> = new Set(["reused", "will_run", "by"]);
+
 /** What a rerun changed: keys with a short value, or with the names of what is in it. */
 function changedText(changed: JsonObject): string {
-  const parts = Object.entries(changed).map(([key, value]) => {
+  const given = Object.entries(changed).filter(([key]) => !NO_CHANGE.has(key));
+  const parts = given.map(([key, value]) => {
     const short = isJsonObject(value)
       ? Object.keys(value).join(", ")
       : Array.isArray(value)

@@ -32,16 +32,18 @@ export async function skipStep(input: CliInput): Promise<number> {
     return EXIT.ok;
   }
   io.stdout.write(
-    `${whatOf(step, body.iteration)} of execution ${id} was ${DONE[body.action]}${nextOf(answer.status)}\n`,
+    `${whatOf(step, body.iteration)} of execution ${id} was ${DONE[body.action]}${nextOf(answer.status, body.iteration)}\n`,
   );
   return EXIT.ok;
 }
 
 const DONE = { skip: "skipped", complete: "completed", fail: "failed" } as const;
 
-function nextOf(status: string): string {
+function nextOf(status: string, iteration: number | undefined): string {
   if (status === "PENDING") return ": it ends so when it is reached";
-  return status === "RUNNING" ? "; the step is RUNNING" : "";
+  if (status !== "RUNNING") return "";
+  // Only a pause keeps a step open that has been ended as a whole.
+  return iteration === undefined ? ": it ends so when the execution is resumed" : "; the step is RUNNING";
 }
 
 function whatOf(step: string, iteration: number | undefined): string {

@@ -103,6 +103,7 @@ const SURROUNDINGS = {
   credentials: key(v.record(text, map), "Fields of credentials by name; others exist and are empty."),
   mocks: key(v.record(text, Mock), "Answers by step, `step.task`, or `step/step` within a sub-playbook."),
   run_real: key(names, "Kinds, steps or `step.task` whose tool really runs."),
+  using: key(text, "A recorded run, relative to this file: its answers are those of tasks without a mock."),
   now: key(v.pipe(text, v.isoTimestamp("must be a time such as 2026-01-01T00:00:00Z")), "When the run starts."),
 };
 
@@ -110,7 +111,6 @@ const SURROUNDINGS = {
 export const TestCase = v.strictObject({
   name: v.pipe(text, v.nonEmpty("is empty"), v.description("A sentence about behaviour.")),
   ...SURROUNDINGS,
-  using: key(text, "A recorded run, relative to this file: its answers are those of tasks without a mock."),
   target: key(text, "Run no further than this step."),
   expect: key(Expectations, "What must have come of it; default: the run completed."),
 });

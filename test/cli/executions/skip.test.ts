@@ -32,6 +32,15 @@ test("a step is skipped, completed or failed, and the command says what became o
   assert.match(ended.stderr, /Step 'start' of execution \d+ was not changed: the execution has ended \(COMPLETED\)/);
 });
 
+test("a step of a paused execution is said to end with the resumption, not to run on", async (t) => {
+  const run = await commands(t);
+  const id = await work.execute("etl/load");
+  await run("pause", id);
+  const { stdout } = await run("skip", id, "start", ...WHY);
+  assert.equal(stdout, `Step 'start' of execution ${id} was skipped: it ends so when the execution is resumed\n`);
+  await run("cancel", id);
+});
+
 test("an iteration, as JSON; one that the loop does not have", async (t) => {
   const run = await commands(t);
   const id = await work.execute("etl/each");
