@@ -10,7 +10,7 @@ import { rerunsOf } from "./support.ts";
 /* What reruns refer to lives as long as they do, also when all else is deleted (control, rules 9 and 12), on the store of rows. */
 
 const api = await openApi();
-const { work, begun, refused, claimed, fails, stores, runs, detail } = rerunsOf(api);
+const { work, rerun, begun, refused, claimed, fails, stores, runs, detail } = rerunsOf(api);
 const { sql } = api.database;
 
 const CHAIN = `  - step: data
@@ -26,7 +26,15 @@ const CHAIN = `  - step: data
     tool: { kind: noop }
 `;
 
-before(() => work.register("k/chain", CHAIN));
+const LOOP = `  - step: each
+    loop: { in: [1, 2], iterator: item }
+    tool: { kind: noop }
+`;
+
+before(async () => {
+  await work.register("k/chain", CHAIN);
+  await work.register("k/loop", LOOP);
+});
 
 /** A run whose step `data` has a stored result, and whose step `use` failed. */
 async function failed(json = '"of data"', more: Record<string, string> = {}): Promise<{ id: string; ref: string }> {
@@ -159,6 +167,19 @@ test("a result that is gone and that nothing needs stays out of the way", async 
   const again = await begun(id);
   assert.deepEqual(await runs(again), ["last"]);
   assert.equal((await detail(again))["status"], "COMPLETED");
+});
+
+test("a stored result of an iteration that is taken over is needed too; with all iterations run it is not", async () => {
+  const id = await work.execute("k/loop");
+  const ref = await stores(await claimed(id, "each"), '"of the first"');
+  await runs(id, () => "fails");
+  assert.equal((await detail(id))["status"], "FAILED");
+  assert.deepEqual((await rerun(id, { dry_run: true })).status, 200);
+  await sql`update flow.result set expires_at = now() - interval '1 second' where ref = ${ref}`;
+  const told = await refused(id, {});
+  assert.deepEqual([told.code, told.detail], ["RESULT_NOT_REUSABLE", { step: "each", ref }]);
+  assert.match(told.message, /reuse_iterations/);
+  assert.deepEqual(await runs(await begun(id, { reuse_iterations: false })), ["each[0]", "each[1]"]);
 });
 
 test("a result whose scope ended with the original is gone too", async () => {

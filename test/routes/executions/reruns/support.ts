@@ -84,7 +84,7 @@ export function rerunsOf(api: Answering): Reruns {
     async stores(command, json, more = {}) {
       const { execution_id, command_id, attempt, step, tool } = command;
       const label = tool[0]?.label ?? "";
-      const ref = `noetl://execution/${execution_id}/step/${step}/task/${label}/run/1`;
+      const ref = `noetl://execution/${execution_id}/step/${step}/task/${label}/run/${command_id}`;
       const query = new URLSearchParams({ ref, worker: "w", command_id, attempt: String(attempt), ...more });
       const saved = await api.open.request(`/api/results?${query}`, { method: "PUT", body: json });
       const stored = (await saved.json()) as Body;
@@ -93,7 +93,7 @@ export function rerunsOf(api: Answering): Reruns {
       const meta = { content_type: "application/json", bytes, sha256 };
       const preview = { sample: "…", truncated: true, bytes };
       const reference = { ...{ kind: "result_ref", ref, store, scope: "permanent" }, meta, extracted: {}, preview };
-      const events = endOf(command).map((event) =>
+      const events = endOfLoop(command, () => null).map((event) =>
         event["event_type"] === "task.done" ? { ...event, result: { status: "ok", reference } } : event,
       );
       const { status, body } = await work.post("/api/events/batch", { worker: "w", events });
