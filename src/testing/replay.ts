@@ -43,9 +43,16 @@ export interface ReplayOutcome {
 /** Events that the engine decides; all others are given to it. `workflow.failed` is given too, at a time limit. */
 const DECIDED: ReadonlySet<string> = new Set<EventType>([
   ...(["workflow.initialized", "command.issued", "command.cancelled", "loop.started", "loop.results.stored"] as const),
+  "loop.results.kept",
   ...(["loop.done", "step.completed", "step.failed", "step.skipped", "next.evaluated"] as const),
   ...(["workflow.completed", "workflow.failed", "playbook.completed", "playbook.failed"] as const),
 ]);
+
+/** Whether the engine decides it. What a rerun takes over of its original is given to it: these steps did not end here. */
+function isDecided(record: EventRecord): boolean {
+  if (!DECIDED.has(record.event_type)) return false;
+  return !record.event_type.startsWith("step.") || (fromRecord(record) as { kept?: unknown }).kept === undefined;
+}
 
 /** Fields that are not compared: times, and what names the version. */
 const NOT_COMPARED: ReadonlySet<string> = new Set(["at", "duration_ms", "catalog_id", "path", "trace"]);
@@ -98,7 +105,7 @@ function createReplay(run: RecordedRun, records: readonly EventRecord[], program
     const record = records[next];
     const after = records[next - 1];
     if (record === undefined && !isOver) throw new EndOfRecord();
-    if (record === undefined || !DECIDED.has(record.event_type)) throw new Differs(surplus(decided, after ?? record));
+    if (record === undefined || !isDecided(record)) throw new Differs(surplus(decided, after ?? record));
     const recorded = fromRecord(record);
     const same = ids.adopt(decided, recorded) as T;
     const difference = differenceOf(record, recorded, same);
@@ -127,7 +134,8 @@ function createReplay(run: RecordedRun, records: readonly EventRecord[], program
   };
   const give = async (event: FlowEvent, record: EventRecord) => {
     next += 1;
-    const isDecidedLater = parents.has(record.event_id) && !DECIDED.has(records[next]?.event_type ?? "");
+    const following = records[next];
+    const isDecidedLater = parents.has(record.event_id) && (following === undefined || !isDecided(following));
     const isAlone = pending.length === 0 && !isDecidedLater;
     pending.push({ progress: beginAdvance(state, event), record });
     if (isAlone) while (await drain());
@@ -139,7 +147,7 @@ function createReplay(run: RecordedRun, records: readonly EventRecord[], program
       const record = records[next];
       if (record === undefined) break;
       const before = next;
-      if (DECIDED.has(record.event_type)) {
+      if (isDecided(record)) {
         while (next === before && (await drain()));
         if (next > before) continue;
         if (record.event_type !== "workflow.failed") throw new Differs(missingOf(record));
@@ -160,12 +168,16 @@ async function started(
   env: EngineEnv,
 ): Promise<EventOf<"playbook.initialized">> {
   const recorded = fromRecord(record) as EventOf<"playbook.initialized">;
-  const { input, parent, target, trace } = recorded;
+  const { input, parent, target, trace, rerun, sealed_under: sealedUnder } = recorded;
   const request = {
     ...{ executionId: run.events[0]?.execution_id ?? "", catalogId: record.catalog_id, input },
     ...(parent !== undefined && { parent }),
     ...(target !== undefined && { target }),
     ...(trace !== undefined && { trace }),
+    ...(rerun !== undefined && { rerun }),
+    ...(sealedUnder !== undefined && { sealedUnder }),
+    // What a rerun takes over is not rendered again.
+    ...(rerun !== undefined && rerun.from !== "start" && { workload: recorded.workload }),
   };
   const { sealing: _sealing, ...open } = env;
   const fresh = await references.evaluate(() => startExecution(request, program, open));
