@@ -167,7 +167,7 @@ const ROOMS = {
   schema: { routes: ["api", "rules", "words"], documents: ["api", "words"], api: ["rules", "words"], rules: ["words"] },
   services: {
     login: ["credentials", "access"],
-    bulk: ["executions", "access"],
+    bulk: ["executions", "access", "*"],
     mcp: ["executions", "catalog"],
     overview: ["diagnosis", "workers"],
     diagnosis: ["orchestration/memory"],

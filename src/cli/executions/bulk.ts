@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BulkAction, BulkAnswer } from "../../schema/api/steering.ts";
+import type { BulkAction, BulkAnswer, BulkBody, BulkStartAnswer } from "../../schema/api/steering.ts";
 import { STEERING_ROUTES } from "../../schema/routes/steering.ts";
 import type { ExecutionFilter } from "../../schema/rules/execution-filter.ts";
 import { queryProblemText, readExecutionQuery } from "../../schema/rules/execution-query.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
+import { type CliAction, type CliInput, type CliValues, EXIT, textOption } from "../command-line/command.ts";
+import { startOnServer } from "../server/executions-api.ts";
 import { type CommandServer, openServer } from "../server/open-server.ts";
 import { cleanText, jsonText, plural } from "../terminal/text.ts";
+import { namesOf, rerunBody } from "./rerun.ts";
 
 /** Milliseconds between two looks of `--wait`. */
 const LOOK_MS = 1_000;
@@ -19,23 +22,22 @@ export function bulkAction(action: BulkAction): CliAction {
     const { options, io } = input;
     const filter = filterOf(input);
     const server = await openServer(input);
-    const reason = textOption(options, "reason");
-    const given = {
-      ...(reason !== undefined && { reason }),
-      ...(options["no-cascade"] === true && { cascade: false }),
-    };
     const isDry = options["dry-run"] === true;
     const { roots_only: isRoot, ...others } = filter;
     const sent = { ...others, ...(isRoot === true && { roots_only: true as const }) };
-    const body = { action, filter: sent, options: given, ...(isDry && { dry_run: true }) };
-    const started = await server.call(STEERING_ROUTES.bulk, { body }, START_MS);
+    const what = { filter: sent, ...(isDry && { dry_run: true }) };
+    const body: BulkBody =
+      action === "rerun"
+        ? { action, ...what, options: await rerunBody(options, io.folder) }
+        : { action, ...what, options: steerOptions(options) };
+    const started = await startOnServer(server.target, STEERING_ROUTES.bulk, { body }, io.signal, START_MS);
     const { bulk_id: id, matched, sample = [] } = started;
     if (id === undefined) {
       if (options["json"] === true) io.stdout.write(`${jsonText(started)}\n`);
       else {
         io.stdout.write(`${plural(matched, "execution")} would be ${DONE[action]}\n`);
-        for (const { execution_id, path, status } of sample)
-          io.stdout.write(`  ${execution_id}  ${status}  ${cleanText(path)}\n`);
+        for (const { execution_id, path, status, plan } of sample)
+          io.stdout.write(`  ${execution_id}  ${status}  ${cleanText(path)}${planText(plan)}\n`);
         if (matched > sample.length) io.stdout.write(`  … and ${matched - sample.length} more\n`);
       }
       return EXIT.ok;
@@ -48,6 +50,19 @@ export function bulkAction(action: BulkAction): CliAction {
     }
     return EXIT.ok;
   };
+}
+
+type Plan = NonNullable<BulkStartAnswer["sample"]>[number]["plan"];
+
+function planText(plan: Plan): string {
+  if (plan === undefined) return "";
+  if ("refused" in plan) return `: fails with ${plan.refused.code}: ${cleanText(plan.refused.message)}`;
+  return `: ${plural(plan.reused, "step")} reused, ${namesOf(plan.will_run)}`;
+}
+
+function steerOptions(options: CliValues) {
+  const reason = textOption(options, "reason");
+  return { ...defined({ reason }), ...(options["no-cascade"] === true && { cascade: false }) };
 }
 
 const DONE = { cancel: "cancelled", pause: "paused", resume: "resumed", rerun: "repeated" } as const;
@@ -102,7 +117,7 @@ async function follow(input: CliInput, server: CommandServer, id: string): Promi
 const SHOWN = 10;
 
 function show({ options, io }: CliInput, answer: BulkAnswer): number {
-  const { counts, failures, status, action, bulk_id } = answer;
+  const { counts, failures, started = [], status, action, bulk_id } = answer;
   const code = counts.failed > 0 ? EXIT.failed : EXIT.ok;
   if (options["json"] === true) {
     io.stdout.write(`${jsonText(answer)}\n`);
@@ -118,5 +133,9 @@ function show({ options, io }: CliInput, answer: BulkAnswer): number {
   for (const { execution_id, code: why, message } of failures.slice(0, SHOWN))
     io.stdout.write(`  ${execution_id}  ${why}  ${cleanText(message)}\n`);
   if (failed > SHOWN) io.stdout.write(`  … and ${failed - SHOWN} more; --json lists ${failures.length}\n`);
+  for (const { execution_id, new_execution_id } of started.slice(0, SHOWN))
+    io.stdout.write(`  ${execution_id} is repeated by ${new_execution_id}\n`);
+  if (started.length > SHOWN)
+    io.stdout.write(`  … and ${done - SHOWN} more. All of them: flow executions 'by:bulk by_id:${bulk_id}'\n`);
   return code;
 }

@@ -240,21 +240,26 @@ Examples
   load: async () => (await import("./pause.ts")).resumeOne,
 };
 
+/** What of an execution runs again, and with what: for one, and for many at once. */
+export const RERUN_CHOICE: readonly CliOption[] = [
+  { name: "from", value: "STEP", many: true, summary: "Run this step again, and all that follow; 'start' for all" },
+  { name: "failed", summary: "Run those again that failed or were open at the end (default if it failed)" },
+  { name: "only", summary: "These steps and nothing after them" },
+  { name: "input", value: "JSON", summary: "Replace keys of the workload: JSON, or @FILE" },
+  { name: "set", value: "KEY=VALUE", many: true, summary: "Replace one key of the workload" },
+  { name: "variable", value: "KEY=VALUE", many: true, summary: "Set a variable" },
+  { name: "step-input", value: "STEP=JSON", many: true, summary: "Replace keys of a step's input" },
+  { name: "version", value: "VERSION", summary: "Version of the playbook: same (default), latest or a number" },
+  { name: "no-reuse-iterations", summary: "Run all iterations of a loop that failed" },
+];
+
 const RERUN: CliCommand = {
   name: "rerun",
   summary: "Begin a new execution that repeats one that has ended, from some of its steps on",
   arguments: [EXECUTION],
   options: [
     LAST,
-    { name: "from", value: "STEP", many: true, summary: "Run this step again, and all that follow; 'start' for all" },
-    { name: "failed", summary: "Run those again that failed or were open at the end (default if it failed)" },
-    { name: "only", summary: "These steps and nothing after them" },
-    { name: "input", value: "JSON", summary: "Replace keys of the workload: JSON, or @FILE" },
-    { name: "set", value: "KEY=VALUE", many: true, summary: "Replace one key of the workload" },
-    { name: "variable", value: "KEY=VALUE", many: true, summary: "Set a variable" },
-    { name: "step-input", value: "STEP=JSON", many: true, summary: "Replace keys of a step's input" },
-    { name: "version", value: "VERSION", summary: "Version of the playbook: same (default), latest or a number" },
-    { name: "no-reuse-iterations", summary: "Run all iterations of a loop that failed" },
+    ...RERUN_CHOICE,
     { name: "reuse-child", value: "STEP=ID", many: true, summary: "Take the result of this completed sub-playbook" },
     { name: "reason", value: "TEXT", summary: "Why; it is kept with the new execution" },
     DRY_RUN,

@@ -1,6 +1,7 @@
 import type { BulkAction } from "../../schema/api/steering.ts";
 import type { CliArgument, CliCommand, CliCommandSet, CliEntry } from "../command-line/command.ts";
 import { SERVER_OPTIONS } from "../command-line/common-options.ts";
+import { RERUN_CHOICE } from "./commands-executions.ts";
 
 const SKIP: CliCommand = {
   name: "skip",
@@ -43,8 +44,9 @@ function bulkCommand(action: BulkAction, summary: string): CliCommand {
         value: "QUERY",
         summary: "Which ones, as in the search of the page: 'status:failed path:etl/*'",
       },
+      ...(action === "rerun" ? RERUN_CHOICE : []),
       { name: "reason", value: "TEXT", summary: "Why; it is kept with each execution" },
-      { name: "no-cascade", summary: "Leave their sub-playbooks as they are" },
+      ...(action === "rerun" ? [] : [{ name: "no-cascade", summary: "Leave their sub-playbooks as they are" }]),
       { name: "dry-run", summary: "Only say how many it would be, and list some of them" },
       { name: "wait", summary: "Wait until it has ended; Ctrl-C leaves it running" },
       ...SERVER_OPTIONS,
@@ -67,12 +69,12 @@ function bulkControl(name: string, what: "bulkCancel" | "bulkPause" | "bulkResum
 
 const BULK: CliCommandSet = {
   name: "bulk",
-  summary: "Cancel, pause or resume every execution that a filter means",
+  summary: "Cancel, pause, resume or repeat every execution that a filter means",
   commands: [
     bulkCommand("cancel", "Cancel them"),
     bulkCommand("pause", "Pause them"),
     bulkCommand("resume", "Resume them"),
-    bulkCommand("rerun", "Repeat them"),
+    bulkCommand("rerun", "Repeat those that have ended, each with a new execution"),
     {
       ...{ name: "status", summary: "Show how far an operation is, and what failed" },
       arguments: [BULK_ID],
@@ -92,6 +94,7 @@ Exit codes
 Examples
   flow bulk cancel --filter 'status:running path:etl/* label.team:data' --dry-run
   flow bulk pause --filter 'status:running path:etl/**' --reason "the warehouse is down" --wait
+  flow bulk rerun --filter 'status:failed path:etl/* started:>1d' --reason "the warehouse is up again"
   flow bulk status 7300`,
 };
 

@@ -15,7 +15,7 @@ import { executionArgument } from "../watch/execution-id.ts";
 /** `flow rerun`: a new execution that repeats another one, or the plan of it. */
 export async function rerunOne(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const body = await bodyOf(options, io.folder);
+  const body = await rerunBody(options, io.folder);
   const server = await openServer(input);
   const id = await executionArgument(input, server.target);
   const isJson = options["json"] === true;
@@ -71,13 +71,15 @@ function writePlan(
 /** Steps that a sentence names. */
 const NAMED_MAX = 5;
 
-function namesOf(steps: readonly string[]): string {
+/** The steps that run, in a sentence. */
+export function namesOf(steps: readonly string[]): string {
   const named = steps.slice(0, NAMED_MAX).map(cleanText).join(", ");
   const more = steps.length > NAMED_MAX ? ` and ${steps.length - NAMED_MAX} more` : "";
   return steps.length === 0 ? "no step runs for certain" : `${named}${more} ${steps.length === 1 ? "runs" : "run"}`;
 }
 
-async function bodyOf(options: CliValues, folder: string): Promise<RerunBody> {
+/** What the options of a rerun ask for. Throws `FlowError` USAGE. */
+export async function rerunBody(options: CliValues, folder: string): Promise<RerunBody> {
   const names = listOption(options, "from");
   const isFailed = options["failed"] === true;
   if (isFailed && names.length > 0) throw new FlowError("USAGE", "Give --from or --failed, not both");

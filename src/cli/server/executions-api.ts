@@ -10,6 +10,7 @@ import type { RouteInput } from "../../schema/routes/request.ts";
 import { RESULT_ROUTES } from "../../schema/routes/results.ts";
 import { WORKER_ROUTES } from "../../schema/routes/workers.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CallOptions, callServer } from "./client.ts";
 import { everyItem } from "./paginate.ts";
@@ -35,15 +36,19 @@ export async function executeOnServer(
   return await startOnServer(target, EXECUTE_ROUTES.execute, input, signal);
 }
 
-/** {@link executeOnServer} by any call that starts something under an idempotency key. */
+/**
+ * {@link executeOnServer} by any call that starts something under an idempotency key. `timeoutMs`: time limit of an attempt, in
+ * milliseconds, 30 s by default.
+ */
 export async function startOnServer<C extends RouteContract>(
   target: ServerTarget,
   contract: C,
   input: RouteInput<C>,
   signal: AbortSignal,
+  timeoutMs?: number,
 ): Promise<AnswerOf<C>> {
-  const headers = { "idempotency-key": randomUUID() };
-  const withHeaders = <T>(given: T): T & CallOptions => ({ ...given, headers, signal }) as T & CallOptions;
+  const call = { headers: { "idempotency-key": randomUUID() }, signal, ...defined({ timeoutMs }) };
+  const withHeaders = <T>(given: T): T & CallOptions => ({ ...given, ...call }) as T & CallOptions;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await callServer(target, contract, withHeaders(input));

@@ -1,4 +1,4 @@
-import type { Database } from "../database/database.ts";
+import type { Database, Transaction } from "../database/database.ts";
 
 /** An item to be decided. */
 export interface BulkItem {
@@ -24,12 +24,28 @@ export interface BulkFailure {
   message: string;
 }
 
-/** Marks the next items of an operation as begun, in the order of their ids. For the server that holds the operation's lease. */
-export async function beginBulkItems({ sql }: Database, bulkId: string, limit: number): Promise<BulkItem[]> {
+/** The execution that the rerun of an item has started. */
+export interface BulkStarted {
+  executionId: string;
+  newExecutionId: string;
+}
+
+/**
+ * Marks the next items of an operation as begun, in the order of their ids, if this server still holds it. Of one that is not running
+ * any more only what was begun is left to be ended.
+ */
+export async function beginBulkItems(
+  { sql }: Database,
+  { bulkId, worker }: { bulkId: string; worker: string },
+  limit: number,
+): Promise<BulkItem[]> {
   return await sql<BulkItem[]>`
-    with next as (
+    with held as (
+      select status from flow.bulk where bulk_id = ${bulkId} and worker = ${worker}
+    ), next as (
       select execution_id, state = 'begun' as again from flow.bulk_item
       where bulk_id = ${bulkId} and state in ('pending', 'begun')
+        and (state = 'begun' and exists (select from held) or exists (select from held where status = 'running'))
       order by execution_id limit ${limit}
       for update
     ), begun as (
@@ -39,10 +55,17 @@ export async function beginBulkItems({ sql }: Database, bulkId: string, limit: n
     select execution_id as "executionId", again as "isAgain" from next order by execution_id`;
 }
 
-/** Writes what came of items, and counts each once: one that another server has ended meanwhile keeps what that has written. */
-export async function endBulkItems({ sql }: Database, bulkId: string, outcomes: readonly BulkOutcome[]): Promise<void> {
+/**
+ * Writes what came of items, and counts each once: one that another server has ended meanwhile keeps what that has written. Gives those
+ * that were ended now.
+ */
+export async function endBulkItems(
+  { sql }: Database | Transaction,
+  bulkId: string,
+  outcomes: readonly BulkOutcome[],
+): Promise<string[]> {
   const column = <T>(of: (outcome: BulkOutcome) => T) => outcomes.map(of);
-  await sql`
+  const [row] = await sql<{ ids: string[] }[]>`
     with told as (
       select * from unnest(
         ${column(({ executionId }) => executionId)}::bigint[], ${column(({ state }) => state)}::text[],
@@ -54,14 +77,16 @@ export async function endBulkItems({ sql }: Database, bulkId: string, outcomes: 
       set state = told.state, code = told.code, message = told.message, new_execution_id = told.new_execution_id
       from told
       where i.bulk_id = ${bulkId} and i.execution_id = told.execution_id and i.state = 'begun'
-      returning i.state
+      returning i.execution_id, i.state
     )
     update flow.bulk set
       done = done + (select count(*) from ended where state = 'done'),
       failed = failed + (select count(*) from ended where state = 'failed'),
       skipped = skipped + (select count(*) from ended where state = 'skipped'),
       updated_at = now()
-    where bulk_id = ${bulkId}`;
+    where bulk_id = ${bulkId}
+    returning array(select execution_id::text from ended) as ids`;
+  return row?.ids ?? [];
 }
 
 /** The first failed items of an operation, by their ids. */
@@ -69,4 +94,11 @@ export async function listBulkFailures({ sql }: Database, bulkId: string, limit:
   return await sql<BulkFailure[]>`
     select execution_id as "executionId", code, message from flow.bulk_item
     where bulk_id = ${bulkId} and state = 'failed' order by execution_id limit ${limit}`;
+}
+
+/** The first executions that an operation has started, by the ids of those that they repeat. */
+export async function listBulkStarted({ sql }: Database, bulkId: string, limit: number): Promise<BulkStarted[]> {
+  return await sql<BulkStarted[]>`
+    select execution_id as "executionId", new_execution_id as "newExecutionId" from flow.bulk_item
+    where bulk_id = ${bulkId} and new_execution_id is not null order by execution_id limit ${limit}`;
 }

@@ -1,7 +1,7 @@
 import type { BulkAction, BulkStatus } from "../../schema/api/steering.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
-import type { Database } from "../database/database.ts";
+import type { Database, Transaction } from "../database/database.ts";
 import { bulk } from "../tables/bulk.ts";
 
 const COLUMNS = columnsOf(bulk, [
@@ -12,6 +12,8 @@ const COLUMNS = columnsOf(bulk, [
   "options",
   "askedBy",
   "userId",
+  "asker",
+  "bodySha256",
   "matched",
   "done",
   "failed",
@@ -31,20 +33,27 @@ export interface NewBulk {
   options: JsonObject;
   askedBy: string;
   userId: string | null;
+  asker: JsonObject;
+  idempotency?: { caller: string; key: string; bodySha256: string };
 }
 
-/** Writes an operation with the executions that it is about: both or neither. One without any has ended. */
+/**
+ * Writes an operation with the executions that it is about: both or neither. One without any has ended. Rejects with a violation of
+ * `bulk_for_idempotency` if another call had its key first.
+ */
 export async function insertBulk(
-  { sql }: Database,
-  { bulkId, action, filter, options, askedBy, userId }: NewBulk,
+  { sql }: Database | Transaction,
+  { bulkId, action, filter, options, askedBy, userId, asker, idempotency }: NewBulk,
   executionIds: readonly string[],
 ): Promise<void> {
   const isEmpty = executionIds.length === 0;
   await sql`
     with made as (
-      insert into flow.bulk (bulk_id, action, status, filter, options, asked_by, user_id, matched, ended_at)
+      insert into flow.bulk (bulk_id, action, status, filter, options, asked_by, user_id, asker,
+        caller, idempotency_key, body_sha256, matched, ended_at)
       values (${bulkId}, ${action}, ${isEmpty ? "completed" : "running"}, ${sql.json(filter)}, ${sql.json(options)},
-        ${askedBy}, ${userId}, ${executionIds.length}, ${isEmpty ? sql`now()` : null})
+        ${askedBy}, ${userId}, ${sql.json(asker)}, ${idempotency?.caller ?? null}, ${idempotency?.key ?? null},
+        ${idempotency?.bodySha256 ?? null}, ${executionIds.length}, ${isEmpty ? sql`now()` : null})
       returning bulk_id
     )
     insert into flow.bulk_item (bulk_id, execution_id)
@@ -57,7 +66,17 @@ export async function findBulk({ sql }: Database, bulkId: string): Promise<BulkR
   return row;
 }
 
-/** Changes its status if it is one of `from`; undefined if it is not. */
+/** The operation that a caller began under an idempotency key, or undefined. */
+export async function findBulkByKey({ sql }: Database, caller: string, key: string): Promise<BulkRow | undefined> {
+  const [row] = await sql<BulkRow[]>`
+    select ${COLUMNS(sql)} from flow.bulk where caller = ${caller} and idempotency_key = ${key}`;
+  return row;
+}
+
+/**
+ * Changes its status if it is one of `from`; undefined if it is not. A paused one belongs to no server. One that is cancelled keeps its
+ * server until that has ended what it had begun.
+ */
 export async function setBulkStatus(
   { sql }: Database,
   bulkId: string,
@@ -65,16 +84,16 @@ export async function setBulkStatus(
   to: BulkStatus,
 ): Promise<BulkRow | undefined> {
   const [row] = await sql<BulkRow[]>`
-    update flow.bulk set status = ${to}, updated_at = now(), ended_at = ${to === "cancelled" ? sql`now()` : null},
-      worker = null, lease_expires_at = null
+    update flow.bulk set status = ${to}, updated_at = now(), ended_at = ${to === "cancelled" ? sql`now()` : null}
+      ${to === "cancelled" ? sql`` : sql`, worker = null, lease_expires_at = null`}
     where bulk_id = ${bulkId} and status = any(${[...from]}::text[])
     returning ${COLUMNS(sql)}`;
   return row;
 }
 
 /**
- * Takes, for this server and this long, the operation on which no server worked for longest, of those that no other one works on.
- * Undefined if all have ended or are paused.
+ * Takes, for this server and this long, the operation on which no server worked for longest, of those that no other one works on: one
+ * that is running, or that was cancelled while a server worked on it. Undefined if not found.
  */
 export async function claimBulk({ sql }: Database, worker: string, leaseMs: number): Promise<BulkRow | undefined> {
   const [row] = await sql<BulkRow[]>`
@@ -82,7 +101,7 @@ export async function claimBulk({ sql }: Database, worker: string, leaseMs: numb
       lease_expires_at = now() + ${leaseMs}::float8 * interval '1 millisecond'
     where bulk_id = (
       select bulk_id from flow.bulk
-      where status = 'running' and (worker is null or worker = ${worker} or lease_expires_at <= now())
+      where (status = 'running' or worker is not null) and (worker is null or worker = ${worker} or lease_expires_at <= now())
       order by updated_at limit 1
       for update skip locked
     )
@@ -90,17 +109,23 @@ export async function claimBulk({ sql }: Database, worker: string, leaseMs: numb
   return row;
 }
 
-/** Ends an operation of which no item is left. */
+/** Gives an operation up if nothing of it is left to be worked on: a running one has ended then. */
 export async function completeBulk({ sql }: Database, bulkId: string): Promise<void> {
   await sql`
-    update flow.bulk set status = 'completed', ended_at = now(), updated_at = now(), worker = null, lease_expires_at = null
-    where bulk_id = ${bulkId} and status = 'running'
-      and not exists (select from flow.bulk_item as i where i.bulk_id = ${bulkId} and i.state in ('pending', 'begun'))`;
+    update flow.bulk as b set status = case b.status when 'running' then 'completed' else b.status end,
+      ended_at = case b.status when 'running' then now() else b.ended_at end,
+      updated_at = now(), worker = null, lease_expires_at = null
+    where bulk_id = ${bulkId} and not exists (
+      select from flow.bulk_item as i
+      where i.bulk_id = ${bulkId} and (i.state = 'begun' or i.state = 'pending' and b.status = 'running'))`;
 }
 
 /** Gives back what this server works on, so that another one may go on at once. */
 export async function releaseBulk({ sql }: Database, worker: string): Promise<void> {
-  await sql`update flow.bulk set worker = null, lease_expires_at = null where worker = ${worker} and status = 'running'`;
+  await sql`
+    update flow.bulk set worker = case status when 'running' then null else worker end,
+      lease_expires_at = case status when 'running' then null else now() end
+    where worker = ${worker}`;
 }
 
 /**

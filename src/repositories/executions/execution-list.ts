@@ -102,6 +102,14 @@ export async function findExecution({ sql }: Database, executionId: string): Pro
   return row === undefined ? undefined : rowOf(row);
 }
 
+/** Executions by their ids, newest first, without their results; unknown ones are left out. */
+export async function findExecutions({ sql }: Database, executionIds: readonly string[]): Promise<ExecutionRow[]> {
+  const rows = await sql<Stored[]>`
+    select ${COLUMNS(sql)}, null::json as result, true as "isLong" from flow.execution
+    where execution_id = any(${[...executionIds]}::bigint[]) order by execution_id desc`;
+  return rows.map(rowOf);
+}
+
 const CHILD = columnsOf(execution, ["executionId"]);
 
 /** A called execution. */

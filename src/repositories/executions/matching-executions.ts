@@ -203,6 +203,7 @@ function conditions(
     since,
     until,
     id_prefix: prefix,
+    execution_ids: ids,
     error_code: code,
     started_by: kind,
     started_by_id: by,
@@ -213,6 +214,7 @@ function conditions(
   return sql`
       ${cursor === undefined ? sql`` : sql`and ${key} < ${cursor}`}
       ${range === undefined ? sql`` : sql`and ${key} between ${range.from} and ${range.to}`}
+      ${ids === undefined ? sql`` : sql`and ${key} = any(${ids}::bigint[])`}
       ${path === undefined ? sql`` : sql`and e.path = ${path}`}
       ${parent === undefined ? sql`` : sql`and e.parent_execution_id = ${parent}`}
       ${code === undefined ? sql`` : sql`and e.error is not null and flow.error_part(e.error, 'code') = ${code}`}

@@ -30,6 +30,6 @@ export async function findLeftWork({ sql }: Database): Promise<LeftWork> {
       exists (select from flow.result where scope in ('step', 'execution'))
         or exists (select from flow.result where scope = 'workflow') as results,
       exists (select from flow.worker_pool where revoked_at is null) as pools,
-      exists (select from flow.bulk where status = 'running') as bulk`;
+      exists (select from flow.bulk where status = 'running' or worker is not null) as bulk`;
   return row;
 }

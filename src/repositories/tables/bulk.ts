@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { check, index, primaryKey, text } from "drizzle-orm/pg-core";
+import { check, index, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
 import { BULK_ACTIONS, BULK_STATUSES, type BulkAction, type BulkStatus } from "../../schema/api/steering.ts";
 import { count, createdAt, flow, id, instant, object, updatedAt } from "./columns.ts";
 
@@ -19,6 +19,13 @@ export const bulk = flow.table(
     askedBy: text("asked_by").notNull(),
     /** By whose rights each item is decided, a row of `auth.users`; null: an operator's. */
     userId: id("user_id"),
+    /** The rest of what the audit log says of them, for the rows of its items. */
+    asker: object("asker").notNull().default({}),
+    /** Whose idempotency key the call had, where it had one: keys are unique per caller. */
+    caller: text("caller"),
+    idempotencyKey: text("idempotency_key"),
+    /** SHA-256 of the call's body, in hex: the same key with another body is refused. */
+    bodySha256: text("body_sha256"),
     matched: count("matched"),
     done: count("done"),
     failed: count("failed"),
@@ -31,13 +38,15 @@ export const bulk = flow.table(
     endedAt: instant("ended_at"),
   },
   (table) => [
-    // The next one to work on: that on which no server worked for longest.
-    index("bulk_for_work").on(table.updatedAt).where(sql`status = 'running'`),
+    // The next one to work on: that on which no server worked for longest. One that was cancelled has a worker until what that had begun ends.
+    index("bulk_for_work").on(table.updatedAt).where(sql`status = 'running' OR worker IS NOT NULL`),
+    uniqueIndex("bulk_for_idempotency").on(table.caller, table.idempotencyKey).where(sql`idempotency_key IS NOT NULL`),
     index("bulk_for_retention").on(table.endedAt).where(sql`ended_at IS NOT NULL`),
     check("bulk_action", sql`action IN (${listed(BULK_ACTIONS)})`),
     check("bulk_status", sql`status IN (${listed(BULK_STATUSES)})`),
     check("bulk_counts", sql`least(done, failed, skipped) >= 0 AND done + failed + skipped <= matched`),
     check("bulk_lease", sql`num_nulls(worker, lease_expires_at) IN (0, 2)`),
+    check("bulk_idempotency", sql`num_nulls(caller, idempotency_key, body_sha256) IN (0, 3)`),
     check("bulk_end", sql`(ended_at IS NOT NULL) = (status IN ('completed', 'cancelled'))`),
   ],
 );
@@ -63,6 +72,7 @@ export const bulkItem = flow.table(
     primaryKey({ name: "bulk_item_pkey", columns: [table.bulkId, table.executionId] }),
     index("bulk_item_for_work").on(table.bulkId, table.executionId).where(sql`state IN ('pending', 'begun')`),
     index("bulk_item_for_failures").on(table.bulkId, table.executionId).where(sql`state = 'failed'`),
+    index("bulk_item_for_started").on(table.bulkId, table.executionId).where(sql`new_execution_id IS NOT NULL`),
     check("bulk_item_state", sql`state IN (${listed(BULK_ITEM_STATES)})`),
     check("bulk_item_why", sql`(code IS NULL) = (message IS NULL) AND (code IS NOT NULL OR state <> 'failed')`),
   ],

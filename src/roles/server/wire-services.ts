@@ -88,7 +88,8 @@ export type ServiceConfig = Pick<
 
 /** What is done with executions, one by one and many at once. */
 function executionsOf(
-  deps: Omit<Parameters<typeof createExecutions>[0], "now">,
+  deps: Omit<Parameters<typeof createExecutions>[0], "now"> &
+    Pick<Parameters<typeof createBulkOperations>[0], "onFault">,
   holder: string,
 ): Pick<Services, "executions" | "bulk"> {
   const executions = createExecutions({ ...deps, now: systemClock.now });
@@ -211,7 +212,10 @@ export function wireServices(deps: ServicesDeps): Services {
     loginSessions: createLoginSessions({ database, audit }),
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),
-    ...executionsOf({ database, store, programs, orchestrator, reader, results, access, audit }, deps.processor),
+    ...executionsOf(
+      { database, store, programs, orchestrator, reader, results, access, audit, onFault: fault },
+      deps.processor,
+    ),
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },

@@ -1,37 +1,40 @@
 import type { Context } from "hono";
-import type { BulkAnswer } from "../../schema/api/steering.ts";
+import { type BulkAnswer, BulkBody } from "../../schema/api/steering.ts";
 import { STEERING_ROUTES } from "../../schema/routes/steering.ts";
-import { FlowError } from "../../schema/words/errors.ts";
+import { defined } from "../../schema/words/defined.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
-import type { BulkCaller, BulkDetail, BulkOperations } from "../../services/bulk/bulk.ts";
+import type { BulkCaller, BulkDetail, BulkOperations, BulkPreview } from "../../services/bulk/bulk.ts";
 import { callerOf } from "../http/audit-caller.ts";
+import { bodySha256, idempotencyKey, keyOwner } from "../http/idempotency.ts";
+import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import type { RouteHandler } from "../http/serve.ts";
-import { pathId } from "../http/validate.ts";
+import { check, pathId } from "../http/validate.ts";
 
 /** Operations on many executions (control, section 1, rules 15 and 16). */
 export function bulkHandlers(bulk: BulkOperations, audit: Pick<Audit, "record">) {
-  const start: RouteHandler<typeof STEERING_ROUTES.bulk> = async ({ body, json, maskedJson }, c) => {
-    const visible = c.var.visible("execute");
-    const { action, filter, options = {}, dry_run } = body;
-    if (action === "rerun") {
-      throw new FlowError(
-        "INVALID_INPUT",
-        "Executions cannot be repeated in bulk by this server. Repeat each by itself",
-      );
-    }
-    if (dry_run === true) {
-      const { matched, sample } = await bulk.preview(filter, { visible });
-      const shown = sample.map(({ executionId, path, version, status, startedAt }) => ({
-        ...{ execution_id: executionId, path, version, status, started_at: startedAt.toISOString() },
-      }));
-      return maskedJson({ matched, sample: shown });
-    }
-    const route = STEERING_ROUTES.bulk;
-    const { bulkId, matched } = await bulk.start({ action, filter, options }, asker(c), { visible });
-    const detail = { bulk_id: bulkId, action, matched, filter: filter as Record<string, never>, options };
-    await audit.record(audited(callerOf(c, route), route.audit.action, `bulk/${bulkId}`, { detail }));
-    return json({ bulk_id: bulkId, matched });
+  const start: RouteHandler<typeof STEERING_ROUTES.bulk> = {
+    readsBody: async ({ json, maskedJson }, c) => {
+      const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
+      const { action, filter, options = {}, dry_run: isDry = false } = check(BulkBody, parseJson(bytes), "The body");
+      const visible = c.var.visible("execute");
+      const request = { action, filter, options: options as JsonObject };
+      if (isDry) {
+        const { matched, sample } = await bulk.preview(request, { visible });
+        return maskedJson({ matched, sample: sample.map(sampleOf) });
+      }
+      const key = idempotencyKey(c);
+      const idempotency = key === null ? undefined : { caller: keyOwner(c), key, bodySha256: bodySha256(bytes) };
+      const route = STEERING_ROUTES.bulk;
+      const log = (bulkId: string, matched: number, told: JsonObject) => {
+        const detail = { bulk_id: bulkId, action, matched, filter: filter as JsonObject, options: told };
+        return audited(callerOf(c, route), route.audit.action, `bulk/${bulkId}`, { detail });
+      };
+      const asked = { ...request, log, ...defined({ idempotency }) };
+      const { bulkId, matched, duplicate } = await bulk.start(asked, asker(c), { visible });
+      return json({ bulk_id: bulkId, matched, ...(duplicate && { duplicate: true as const }) });
+    },
   };
   const status: RouteHandler<typeof STEERING_ROUTES.bulkStatus> = async ({ maskedJson }, c) =>
     maskedJson(answerOf(await bulk.find(idOf(c), asker(c))));
@@ -57,11 +60,20 @@ function idOf(c: Context): string {
 }
 
 function asker(c: Context<RouteEnvironment>): BulkCaller {
-  const { actor, actorKind, userId } = callerOf(c, { access: "operator" });
-  return { name: actor ?? actorKind, ...(userId !== undefined && { userId: String(userId) }) };
+  const caller = callerOf(c, { access: "operator" });
+  const { actor, actorKind, userId } = caller;
+  return { name: actor ?? actorKind, audit: caller, ...defined({ userId }) };
 }
 
-function answerOf({ row, failures }: BulkDetail): BulkAnswer {
+function sampleOf({ executionId, path, version, status, startedAt, plan }: BulkPreview["sample"][number]) {
+  const told = plan === undefined || "refused" in plan ? plan : { reused: plan.reused, will_run: plan.willRun };
+  return {
+    ...{ execution_id: executionId, path, version, status, started_at: startedAt.toISOString() },
+    ...defined({ plan: told }),
+  };
+}
+
+function answerOf({ row, failures, started }: BulkDetail): BulkAnswer {
   const { matched, done, failed, skipped } = row;
   return {
     bulk_id: row.bulkId,
@@ -74,5 +86,10 @@ function answerOf({ row, failures }: BulkDetail): BulkAnswer {
     ended_at: row.endedAt?.toISOString() ?? null,
     counts: { matched, done, failed, skipped },
     failures: failures.map(({ executionId, code, message }) => ({ execution_id: executionId, code, message })),
+    ...(row.action === "rerun" && {
+      started: started.map(({ executionId, newExecutionId }) => ({
+        ...{ execution_id: executionId, new_execution_id: newExecutionId },
+      })),
+    }),
   };
 }

@@ -70,84 +70,6 @@ export const OverrideAnswer = v.object({
   ),
 });
 
-/** What one call does with many executions. */
-export const BULK_ACTIONS = ["cancel", "pause", "resume", "rerun"] as const;
-export type BulkAction = (typeof BULK_ACTIONS)[number];
-
-/** States of such an operation; the last two are final. */
-export const BULK_STATUSES = ["running", "paused", "completed", "cancelled"] as const;
-export type BulkStatus = (typeof BULK_STATUSES)[number];
-
-/** Most executions of one operation: their ids are written with it. */
-export const BULK_MATCHED_MAX = 100_000;
-
-/** Failures that its answer lists; `counts` has their number. */
-export const BULK_FAILURES_LISTED = 100;
-
-/** Executions that a preview shows. */
-export const BULK_SAMPLE = 20;
-
-const SteerOptions = v.strictObject({
-  reason: v.exactOptional(v.pipe(storableText(REASON_MAX), v.description("Why; it is in the log of each."))),
-  cascade: v.exactOptional(v.pipe(v.boolean(), v.description("Children too; true by default."))),
-});
-
-const ActionName = v.picklist(BULK_ACTIONS);
-
-/** Body of `POST /api/executions/bulk`. */
-export const BulkBody = v.strictObject({
-  action: v.pipe(ActionName, v.description("What to do with each of them.")),
-  filter: v.pipe(
-    ExecutionFilterBody,
-    v.description(
-      "Which ones, by the keys of the list's parameters: one of them at least. What it means is fixed with the call.",
-    ),
-  ),
-  options: v.exactOptional(v.pipe(SteerOptions, v.description("As in the body of the call that does it with one."))),
-  dry_run: v.exactOptional(v.pipe(v.boolean(), v.description("Only say how many it would be, and show some of them."))),
-});
-
-const SampleAnswer = v.object({
-  execution_id: IdText,
-  path: v.string(),
-  version: VersionNumber,
-  status: v.picklist(EXECUTION_STATES),
-  started_at: Timestamp,
-});
-
-/** Answer of `POST /api/executions/bulk`: 202, and 200 for a preview. */
-export const BulkStartAnswer = v.object({
-  bulk_id: v.exactOptional(v.pipe(IdText, v.description("Absent in a preview."))),
-  matched: count,
-  sample: v.exactOptional(
-    v.pipe(v.array(SampleAnswer), v.description(`In a preview the newest ${BULK_SAMPLE} of them.`)),
-  ),
-});
-export type BulkStartAnswer = v.InferOutput<typeof BulkStartAnswer>;
-
-/** Answer of `GET /api/executions/bulk/{bulk_id}`, and of what changes it. */
-export const BulkAnswer = v.object({
-  bulk_id: IdText,
-  action: ActionName,
-  status: v.picklist(BULK_STATUSES),
-  filter: JsonObjectValue,
-  options: JsonObjectValue,
-  by: v.pipe(v.string(), v.description("Who asked for it.")),
-  created_at: Timestamp,
-  ended_at: v.nullable(Timestamp),
-  counts: v.object({
-    matched: count,
-    done: count,
-    failed: count,
-    skipped: v.pipe(count, v.description("There was nothing to do: ended, paused already, deleted meanwhile.")),
-  }),
-  failures: v.pipe(
-    v.array(v.object({ execution_id: IdText, code: v.string(), message: v.string() })),
-    v.description(`The first ${BULK_FAILURES_LISTED} of those that failed.`),
-  ),
-});
-export type BulkAnswer = v.InferOutput<typeof BulkAnswer>;
-
 const name = v.pipe(storableText(512), v.minLength(1));
 
 /** Steps that a rerun names. */
@@ -191,6 +113,131 @@ export const RerunBody = v.strictObject({
   dry_run: v.exactOptional(v.pipe(v.boolean(), v.description("Answers the plan, and starts nothing."))),
 });
 export type RerunBody = v.InferOutput<typeof RerunBody>;
+
+/** What one call does with many executions. */
+export const BULK_ACTIONS = ["cancel", "pause", "resume", "rerun"] as const;
+export type BulkAction = (typeof BULK_ACTIONS)[number];
+
+/** States of such an operation; the last two are final. */
+export const BULK_STATUSES = ["running", "paused", "completed", "cancelled"] as const;
+export type BulkStatus = (typeof BULK_STATUSES)[number];
+
+/** Most executions of one operation: their ids are written with it. */
+export const BULK_MATCHED_MAX = 100_000;
+
+/** Failures that its answer lists; `counts` has their number. */
+export const BULK_FAILURES_LISTED = 100;
+
+/** New executions that its answer lists; a list of executions has all of them (`started_by=bulk`). */
+export const BULK_STARTED_LISTED = 100;
+
+/** Executions that a preview shows. */
+export const BULK_SAMPLE = 20;
+
+/** Of these the first ones have their plan, if they are to be repeated: each is read for it. */
+export const BULK_PLANNED = 5;
+
+const SteerOptions = v.strictObject({
+  reason: v.exactOptional(v.pipe(storableText(REASON_MAX), v.description("Why; it is in the log of each."))),
+  cascade: v.exactOptional(v.pipe(v.boolean(), v.description("Children too; true by default."))),
+});
+
+const RerunOptions = v.strictObject(v.omit(RerunBody, ["reuse_children", "dry_run"]).entries);
+/** Options of a bulk operation that repeats executions. */
+export type BulkRerunOptions = v.InferOutput<typeof RerunOptions>;
+
+const ActionName = v.picklist(BULK_ACTIONS);
+
+const bulkFields = {
+  filter: v.pipe(
+    ExecutionFilterBody,
+    v.description(
+      "Which ones, by the keys of the list's parameters: one of them at least. What it means is fixed with the call.",
+    ),
+  ),
+  dry_run: v.exactOptional(v.pipe(v.boolean(), v.description("Only say how many it would be, and show some of them."))),
+};
+
+/** Body of `POST /api/executions/bulk`. */
+export const BulkBody = v.variant("action", [
+  v.strictObject({
+    action: v.pipe(v.picklist(["cancel", "pause", "resume"]), v.description("What to do with each of them.")),
+    ...bulkFields,
+    options: v.exactOptional(v.pipe(SteerOptions, v.description("As in the body of the call that does it with one."))),
+  }),
+  v.strictObject({
+    action: v.pipe(v.literal("rerun"), v.description("Repeat each of them with a new execution.")),
+    ...bulkFields,
+    options: v.exactOptional(
+      v.pipe(RerunOptions, v.description("As in the body of a rerun. What does not fit one of them fails it.")),
+    ),
+  }),
+]);
+export type BulkBody = v.InferOutput<typeof BulkBody>;
+
+const SampleAnswer = v.object({
+  execution_id: IdText,
+  path: v.string(),
+  version: VersionNumber,
+  status: v.picklist(EXECUTION_STATES),
+  started_at: Timestamp,
+  plan: v.exactOptional(
+    v.pipe(
+      v.union([
+        v.object({ reused: count, will_run: v.array(v.string()) }),
+        v.object({ refused: v.object({ code: v.string(), message: v.string() }) }),
+      ]),
+      v.description(`What a rerun would run, or why it would fail; of the first ${BULK_PLANNED}.`),
+    ),
+  ),
+});
+
+/** Answer of `POST /api/executions/bulk`: 202, and 200 for a preview. */
+export const BulkStartAnswer = v.object({
+  bulk_id: v.exactOptional(v.pipe(IdText, v.description("Absent in a preview."))),
+  matched: count,
+  sample: v.exactOptional(
+    v.pipe(v.array(SampleAnswer), v.description(`In a preview the newest ${BULK_SAMPLE} of them.`)),
+  ),
+  duplicate: v.exactOptional(
+    v.pipe(v.literal(true), v.description("The idempotency key was used before: this is the operation it began.")),
+  ),
+});
+export type BulkStartAnswer = v.InferOutput<typeof BulkStartAnswer>;
+
+/** Answer of `GET /api/executions/bulk/{bulk_id}`, and of what changes it. */
+export const BulkAnswer = v.object({
+  bulk_id: IdText,
+  action: ActionName,
+  status: v.picklist(BULK_STATUSES),
+  filter: JsonObjectValue,
+  options: JsonObjectValue,
+  by: v.pipe(v.string(), v.description("Who asked for it.")),
+  created_at: Timestamp,
+  ended_at: v.nullable(Timestamp),
+  counts: v.object({
+    matched: count,
+    done: count,
+    failed: count,
+    skipped: v.pipe(
+      count,
+      v.description("There was nothing to do: ended, paused already, nothing failed, deleted meanwhile."),
+    ),
+  }),
+  failures: v.pipe(
+    v.array(v.object({ execution_id: IdText, code: v.string(), message: v.string() })),
+    v.description(`The first ${BULK_FAILURES_LISTED} of those that failed.`),
+  ),
+  started: v.exactOptional(
+    v.pipe(
+      v.array(v.object({ execution_id: IdText, new_execution_id: IdText })),
+      v.description(
+        `Of a rerun: the first ${BULK_STARTED_LISTED} that were repeated, and by what. The list of executions has all: started_by=bulk, started_by_id.`,
+      ),
+    ),
+  ),
+});
+export type BulkAnswer = v.InferOutput<typeof BulkAnswer>;
 
 /** Where a step ran that a rerun has taken over. */
 export const ReusedFromAnswer = v.pipe(

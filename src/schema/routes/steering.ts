@@ -20,7 +20,7 @@ export const STEERING_ROUTES = {
     method: "post",
     path: "/api/executions/bulk",
     summary:
-      "Cancels, pauses or resumes all executions that a filter means now, in the background; or with dry_run says how many these are",
+      "Cancels, pauses, resumes or repeats all executions that a filter means now, in the background; or with dry_run says how many these are. With an Idempotency-Key it begins one operation, however often it is sent",
     access: "operator",
     user: { action: "execute", of: "list" },
     audit: { action: "execution.bulk", resource: "execution" },
@@ -32,7 +32,7 @@ export const STEERING_ROUTES = {
   bulkStatus: contract({
     method: "get",
     path: "/api/executions/bulk/:bulk_id",
-    summary: "How far an operation on many executions is, and what failed; users see their own",
+    summary: "How far an operation on many executions is, what failed and what it has started; users see their own",
     access: "operator",
     user: "session",
     answer: BulkAnswer,

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import type { JsonObject } from "../words/json.ts";
 import { IdInput, JsonObjectValue, PageQuery, storableText, TimeInput } from "../words/wire.ts";
-import { type ExecutionFilter, FILTER_MAP_MAX } from "./execution-filter.ts";
+import { type ExecutionFilter, FILTER_IDS_MAX, FILTER_MAP_MAX } from "./execution-filter.ts";
 import {
   isLabelName,
   isLabelValue,
@@ -23,6 +23,14 @@ const States = v.pipe(
     `must be one of ${EXECUTION_STATES.join(", ")}, or several of them`,
   ),
   v.transform((names) => EXECUTION_STATES.filter((state) => names.includes(state))),
+);
+
+const Ids = v.pipe(
+  v.union([v.string(), v.array(v.string())]),
+  v.transform((given) => [...new Set((typeof given === "string" ? given.split(",") : given).map((one) => one.trim()))]),
+  v.check((ids) => ids.every((id) => v.is(IdInput, id)), "must be ids of executions"),
+  v.check((ids) => ids.length > 0, "must not be empty"),
+  v.check((ids) => ids.length <= FILTER_IDS_MAX, `must not be more than ${FILTER_IDS_MAX}`),
 );
 
 /** Names and values, neither none nor too many; numbers and booleans are taken as texts. */
@@ -75,6 +83,7 @@ export const ExecutionFilterObject = v.strictObject({
   // False would be a filter that leaves nothing out.
   roots_only: v.exactOptional(v.literal(true, "must be true, or left out")),
   id_prefix: v.exactOptional(v.pipe(v.string(), v.regex(/^[1-9]\d{0,15}$/, "must be the first digits of an id"))),
+  execution_ids: v.exactOptional(Ids),
 }) satisfies v.GenericSchema<unknown, ExecutionFilter>;
 
 /** The same for what changes all that it finds: one condition at least. */
@@ -127,6 +136,7 @@ export const ExecutionsQuery = v.object({
   started_by_id: described("Started by the user, trigger, execution or bulk operation with this id."),
   roots_only: described("`true`: called by no other execution."),
   id_prefix: described("The first digits of their ids."),
+  execution_ids: described(`With one of these ids: \`7211,7212\`, ${FILTER_IDS_MAX} at most.`),
 });
 
 /** A parameter whose text the filter's schema checks. */

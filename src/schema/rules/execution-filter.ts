@@ -35,7 +35,12 @@ export interface ExecutionFilter {
   roots_only?: boolean;
   /** The first digits of their ids. */
   id_prefix?: string;
+  /** They have one of these ids. */
+  execution_ids?: string[];
 }
+
+/** Most ids of one filter: as many as people mark by hand. */
+export const FILTER_IDS_MAX = 1_000;
 
 /** Most labels, and most inputs, of one filter: as many as an execution has labels. */
 export const FILTER_MAP_MAX = 32;

@@ -1,33 +1,48 @@
+import { insertAudit } from "../../repositories/access/audit.ts";
 import {
   type BulkRow,
   claimBulk,
   completeBulk,
   findBulk,
+  findBulkByKey,
   insertBulk,
   releaseBulk,
   setBulkStatus,
 } from "../../repositories/bulk/bulk.ts";
 import {
   type BulkFailure,
+  type BulkStarted,
   beginBulkItems,
   endBulkItems,
   listBulkFailures,
+  listBulkStarted,
 } from "../../repositories/bulk/bulk-items.ts";
+import { transaction } from "../../repositories/database/database.ts";
+import { violatedConstraint } from "../../repositories/database/error-codes.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
 import type { Visible } from "../../repositories/database/page.ts";
-import { type ExecutionRow, findExecution } from "../../repositories/executions/execution-list.ts";
+import { type ExecutionRow, findExecutions } from "../../repositories/executions/execution-list.ts";
 import { matchingExecutions } from "../../repositories/executions/matching-executions.ts";
 import {
   BULK_FAILURES_LISTED,
   BULK_MATCHED_MAX,
+  BULK_PLANNED,
   BULK_SAMPLE,
+  BULK_STARTED_LISTED,
   type BulkAction,
+  type BulkRerunOptions,
   type BulkStatus,
 } from "../../schema/api/steering.ts";
 import type { ExecutionFilter } from "../../schema/rules/execution-filter.ts";
+import type { AuditEntry } from "../../schema/words/audit-entry.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
+import type { Caller } from "../access/audit.ts";
+import { otherBody } from "../errors.ts";
 import { type BulkItemDeps, decideBulkItem } from "./bulk-item.ts";
+import { auditedOptions } from "./bulk-options.ts";
+import { type PlannedItem, planItem } from "./bulk-rerun.ts";
 
 /** Who asks for an operation, and by whose rights its items are decided. */
 export interface BulkCaller {
@@ -35,6 +50,8 @@ export interface BulkCaller {
   name: string;
   /** Absent: an operator. */
   userId?: string;
+  /** What the audit log says of them. */
+  audit?: Caller;
 }
 
 /** What to do with the executions of a filter. */
@@ -42,23 +59,38 @@ export interface BulkRequest {
   action: BulkAction;
   filter: ExecutionFilter;
   options: JsonObject;
+  /** A call that is repeated under its key begins nothing. */
+  idempotency?: { caller: string; key: string; bodySha256: string };
+  /** The row of the audit log that is written with the operation. `options`: without their values, which may be confidential. */
+  log?(bulkId: string, matched: number, options: JsonObject): AuditEntry;
 }
 
-/** An operation with its first failures. */
+/** An operation, with its first failures and the first executions that it has started. */
 export interface BulkDetail {
   row: BulkRow;
   failures: BulkFailure[];
+  started: BulkStarted[];
+}
+
+/** What an operation would be about: how many, and the newest of them, some with what a rerun would run. */
+export interface BulkPreview {
+  matched: number;
+  sample: (ExecutionRow & { plan?: PlannedItem })[];
 }
 
 /** Operations on many executions (control, section 1, rules 15 and 16). */
 export interface BulkOperations {
   /**
    * Fixes what the filter means now, of what the caller may execute, and begins. Throws `FlowError` INVALID_INPUT for more than
-   * {@link BULK_MATCHED_MAX}, or for a filter that takes too long to be looked through.
+   * {@link BULK_MATCHED_MAX}, for a filter that takes too long to be looked through, or for a key that had another body.
    */
-  start(request: BulkRequest, caller: BulkCaller, visible: Visible): Promise<{ bulkId: string; matched: number }>;
-  /** What it would be about: how many, and some of them. */
-  preview(filter: ExecutionFilter, visible: Visible): Promise<{ matched: number; sample: ExecutionRow[] }>;
+  start(
+    request: BulkRequest,
+    caller: BulkCaller,
+    visible: Visible,
+  ): Promise<{ bulkId: string; matched: number; duplicate: boolean }>;
+  /** What it would be about. */
+  preview(request: BulkRequest, visible: Visible): Promise<BulkPreview>;
   /** Throws `FlowError` NOT_FOUND, also for one that another user has asked for. */
   find(bulkId: string, caller: BulkCaller): Promise<BulkDetail>;
   /** Items that are under way end. Asked for twice it changes nothing. Throws `FlowError` NOT_FOUND, already_terminal. */
@@ -83,12 +115,12 @@ export interface BulkDeps extends BulkItemDeps {
 const PAGE = 5_000;
 /** Longest time for finding out what a filter means, ms: the caller waits for it. */
 const LOOK_MS = 20_000;
-/** Items that are begun together: as many may be repeated by another server if this one dies. */
-const SLICE = 40;
-/** Items that are under way at a time. */
-const AT_ONCE = 8;
+/** Items that are begun together, and are under way at a time: as many may be repeated by another server if this one dies. */
+export const SLICE = 8;
 /** How long one run works, ms. */
 const RUN_MS = 2_000;
+/** Longest time for the plans of a preview, ms; those that are not made by then are left out. */
+const PLAN_MS = 3_000;
 
 /** The operations of a database. */
 export function createBulkOperations(deps: BulkDeps): BulkOperations {
@@ -96,6 +128,7 @@ export function createBulkOperations(deps: BulkDeps): BulkOperations {
   const detailOf = async (row: BulkRow): Promise<BulkDetail> => ({
     row,
     failures: row.failed === 0 ? [] : await listBulkFailures(database, row.bulkId, BULK_FAILURES_LISTED),
+    started: row.action === "rerun" ? await listBulkStarted(database, row.bulkId, BULK_STARTED_LISTED) : [],
   });
   const own = async (bulkId: string, { userId }: BulkCaller) => {
     const row = await findBulk(database, bulkId);
@@ -103,17 +136,36 @@ export function createBulkOperations(deps: BulkDeps): BulkOperations {
     return row;
   };
   return {
-    async start({ action, filter, options }, { name, userId = null }, visible) {
+    async start({ action, filter, options, idempotency, log }, { name, userId = null, audit }, visible) {
+      const known = await knownBulk(database, idempotency);
+      if (known !== undefined) return known;
       const ids = await matchedBy(deps, filter, visible);
       const [bulkId = ""] = await reserveIds(database, 1);
-      const asked = { action, filter: filter as JsonObject, options, askedBy: name, userId };
-      await insertBulk(database, { bulkId, ...asked }, ids);
-      return { bulkId, matched: ids.length };
+      const asker = { ...(audit as JsonObject | undefined) };
+      const asked = { action, filter: filter as JsonObject, options, askedBy: name, userId, asker };
+      try {
+        await transaction(database, async (tx) => {
+          await insertBulk(tx, { bulkId, ...asked, ...defined({ idempotency }) }, ids);
+          await insertAudit(tx, log === undefined ? [] : [log(bulkId, ids.length, auditedOptions(options))]);
+        });
+      } catch (error) {
+        // Two calls with one key at the same moment: the other one was first.
+        const isOther = violatedConstraint(error) === "bulk_for_idempotency";
+        const first = isOther ? await knownBulk(database, idempotency) : undefined;
+        if (first === undefined) throw error;
+        return first;
+      }
+      return { bulkId, matched: ids.length, duplicate: false };
     },
-    async preview(filter, visible) {
+    async preview({ action, filter, options }, visible) {
       const ids = await matchedBy(deps, filter, visible);
-      const rows = await Promise.all(ids.slice(0, BULK_SAMPLE).map((id) => findExecution(database, id)));
-      return { matched: ids.length, sample: rows.filter((row) => row !== undefined) };
+      const sample: BulkPreview["sample"] = await findExecutions(database, ids.slice(0, BULK_SAMPLE));
+      const began = busy();
+      for (const row of action === "rerun" ? sample.slice(0, BULK_PLANNED) : []) {
+        if (busy() - began > PLAN_MS) break;
+        row.plan = await planItem(deps.executions, row.executionId, options as BulkRerunOptions);
+      }
+      return { matched: ids.length, sample };
     },
     find: async (bulkId, caller) => await detailOf(await own(bulkId, caller)),
     async steer(bulkId, what, caller) {
@@ -135,6 +187,16 @@ export function createBulkOperations(deps: BulkDeps): BulkOperations {
     },
     end: () => releaseBulk(database, holder),
   };
+}
+
+/** The operation that an earlier call with the key has begun. Throws `FlowError` INVALID_INPUT if that had another body. */
+async function knownBulk(database: BulkDeps["database"], idempotency: BulkRequest["idempotency"]) {
+  if (idempotency === undefined) return undefined;
+  const { caller, key, bodySha256 } = idempotency;
+  const row = await findBulkByKey(database, caller, key);
+  if (row === undefined) return undefined;
+  if (row.bodySha256 !== bodySha256) throw otherBody(key);
+  return { bulkId: row.bulkId, matched: row.matched, duplicate: true };
 }
 
 /** Ids of all that a filter means now. */
@@ -161,23 +223,25 @@ async function workOnSlice(deps: BulkDeps): Promise<boolean> {
   const { database, holder, leaseMs = 5_000 } = deps;
   const operation = await claimBulk(database, holder, leaseMs);
   if (operation === undefined) return false;
-  const items = await beginBulkItems(database, operation.bulkId, SLICE);
+  const { bulkId } = operation;
+  const items = await beginBulkItems(database, { bulkId, worker: holder }, SLICE);
   if (items.length === 0) {
-    await completeBulk(database, operation.bulkId);
+    await completeBulk(database, bulkId);
     return true;
   }
-  const left = [...items];
-  let isAway = false;
-  const work = async () => {
-    for (let item = left.shift(); item !== undefined && !isAway; item = left.shift()) {
-      const outcome = await decideBulkItem(deps, operation, item);
-      // What could not be tried stays begun, and is tried by a later run.
-      if (outcome === undefined) isAway = true;
-      else await endBulkItems(database, operation.bulkId, [outcome]);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, work));
-  return !isAway;
+  const all = await Promise.all(items.map((item) => decideBulkItem(deps, operation, item)));
+  const decided = all.filter((one) => one !== undefined);
+  // An item and its row of the audit log: both or neither.
+  await transaction(database, async (tx) => {
+    const outcomes = decided.map(({ outcome }) => outcome);
+    const ended = new Set(await endBulkItems(tx, bulkId, outcomes));
+    const entries = decided.flatMap(({ outcome, entry }) =>
+      entry !== undefined && ended.has(outcome.executionId) ? [entry] : [],
+    );
+    await insertAudit(tx, entries);
+  });
+  // What could not be tried stays begun, and is tried by a later run.
+  return decided.length === all.length;
 }
 
 const STEPS: Record<"cancel" | "pause" | "resume", [from: BulkStatus[], to: BulkStatus]> = {

@@ -2,6 +2,7 @@ import type { KnownBatch } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import { ERROR_STATUS, FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
+import { otherBody } from "../errors.ts";
 import { failBatchJob, failExecution, jobBase, markerJob, NO_CALLER, processBatchJob } from "./jobs.ts";
 import type { LiveExecution } from "./memory/load-execution.ts";
 import type { Orchestrator, ReportInput, ReportOutcome, ReportRequest } from "./orchestrator.ts";
@@ -9,7 +10,6 @@ import type { OrchestratorParts } from "./parts.ts";
 import { createReportJob, type ReportJob, refused } from "./report-job.ts";
 import type { Committed, Job, PendingClaim } from "./rounds/round.ts";
 import type { ClaimedCommand, ClaimInput } from "./rounds/types.ts";
-import { otherBody } from "./start.ts";
 
 /** Longest time that a batch's `completed` marker waits to be written together with events of its execution, milliseconds. */
 const MARKER_MS = 500;

@@ -10,9 +10,9 @@ import { openAccount } from "../../language/expression/parsing/budget.ts";
 import { type LoadedReferences, loadedReferences } from "../../language/template/loaded-references.ts";
 import type { ExecutionStart } from "../../ports/execution-store.ts";
 import { defined } from "../../schema/words/defined.ts";
-import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
+import { otherBody } from "../errors.ts";
 import { runJob, startJob, withTimeLimits } from "./jobs.ts";
 import { decisionsOf, type LiveExecution, trustDomain } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
@@ -173,11 +173,4 @@ async function findKnown(parts: OrchestratorParts, { idempotency }: StartInput) 
   if (known === undefined) return undefined;
   if (known.bodySha256 !== idempotency.bodySha256) throw otherBody(idempotency.key);
   return { executionId: known.executionId, status: known.status, duplicate: true };
-}
-
-/** The error for a key that was used with another body; its `detail` distinguishes it from the error for an invalid body. */
-export function otherBody(key: string): FlowError {
-  const message = `The idempotency key '${key}' was used with another body before`;
-  const hint = "A new request needs a new key; a retry sends the same body again";
-  return new FlowError("INVALID_INPUT", `${message}. ${hint}`, { detail: { idempotency_key: key } });
 }

@@ -7,7 +7,7 @@ import type { RouteContract } from "../../../src/schema/routes/contract.ts";
 export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
   ...named("path", "path resource_path prefix path_contains"),
   ...named("catalogId", "catalog_id"),
-  ...named("executionId", "execution_id parent_execution_id id_prefix started_by_id"),
+  ...named("executionId", "execution_id parent_execution_id id_prefix started_by_id execution_ids"),
   ...named("commandId", "command_id"),
   ...named("ref", "ref"),
   ...named("credential", "identifier"),

@@ -43,14 +43,20 @@ table bulk
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
   ended_at timestamp(3) with time zone
+  asker jsonb not null default '{}'::jsonb
+  caller text
+  idempotency_key text
+  body_sha256 text
   bulk_action CHECK ((action = ANY (ARRAY['cancel'::text, 'pause'::text, 'resume'::text, 'rerun'::text])))
   bulk_counts CHECK (((LEAST(done, failed, skipped) >= 0) AND (((done + failed) + skipped) <= matched)))
   bulk_end CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['completed'::text, 'cancelled'::text]))))
+  bulk_idempotency CHECK ((num_nulls(caller, idempotency_key, body_sha256) = ANY (ARRAY[0, 3])))
   bulk_lease CHECK ((num_nulls(worker, lease_expires_at) = ANY (ARRAY[0, 2])))
   bulk_status CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'completed'::text, 'cancelled'::text])))
   bulk_pkey PRIMARY KEY (bulk_id)
+  UNIQUE INDEX bulk_for_idempotency btree (caller, idempotency_key) WHERE (idempotency_key IS NOT NULL)
   INDEX bulk_for_retention btree (ended_at) WHERE (ended_at IS NOT NULL)
-  INDEX bulk_for_work btree (updated_at) WHERE (status = 'running'::text)
+  INDEX bulk_for_work btree (updated_at) WHERE ((status = 'running'::text) OR (worker IS NOT NULL))
 
 table bulk_item
   bulk_id bigint not null
@@ -63,6 +69,7 @@ table bulk_item
   bulk_item_why CHECK ((((code IS NULL) = (message IS NULL)) AND ((code IS NOT NULL) OR (state <> 'failed'::text))))
   bulk_item_pkey PRIMARY KEY (bulk_id, execution_id)
   INDEX bulk_item_for_failures btree (bulk_id, execution_id) WHERE (state = 'failed'::text)
+  INDEX bulk_item_for_started btree (bulk_id, execution_id) WHERE (new_execution_id IS NOT NULL)
   INDEX bulk_item_for_work btree (bulk_id, execution_id) WHERE (state = ANY (ARRAY['pending'::text, 'begun'::text]))
 
 table catalog

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { insertBulk } from "../../../src/repositories/bulk/bulk.ts";
+import { claimBulk, insertBulk } from "../../../src/repositories/bulk/bulk.ts";
 import { beginBulkItems } from "../../../src/repositories/bulk/bulk-items.ts";
 import { createBulkOperations } from "../../../src/services/bulk/bulk.ts";
 import { type Body, buildApi, openApi, posted, TOKENS } from "../../support/service/api.ts";
@@ -97,10 +97,12 @@ test("what a server had begun when it died is decided again by another, and coun
   const ids = await many("b/gone", 4);
   const sorted = [...ids].sort((left, right) => Number(left) - Number(right));
   const [bulkId] = ["999999999999"];
-  const asked = { filter: {}, options: {}, askedBy: "operator", userId: null };
+  const asked = { filter: {}, options: {}, askedBy: "operator", userId: null, asker: {} };
   await insertBulk(api.database, { bulkId: bulkId ?? "", action: "cancel", ...asked }, ids);
   // As a server does that is killed after it has cancelled the first, and before it has written that.
-  await beginBulkItems(api.database, bulkId ?? "", 2);
+  const dead = { bulkId: bulkId ?? "", worker: "dead" };
+  await claimBulk(api.database, dead.worker, 0);
+  assert.equal((await beginBulkItems(api.database, dead, 2)).length, 2);
   await work.post(`/api/executions/${sorted[0]}/cancel`);
   while (await elsewhere.service.bulk.workOff());
   const { status, counts: told } = await find(bulkId ?? "");
@@ -112,7 +114,7 @@ test("two servers work on one operation at once: nothing is counted twice", asyn
   await many("b/gone", 60);
   const id = await start({ action: "cancel", filter: { path: "b/gone", status: "RUNNING" } });
   const { executions, access } = elsewhere.service;
-  const parts = { database: api.database, executions, access, busy: () => performance.now() };
+  const parts = { database: api.database, executions, access, busy: () => performance.now(), onFault: assert.fail };
   const other = createBulkOperations({ ...parts, holder: "another" });
   const isOver = async () => (await find(id))["ended_at"] !== null;
   // What one has begun is not the other's, which finds nothing to do meanwhile.
@@ -167,10 +169,74 @@ test("refused: no filter, an empty one, unknown keys and actions", async () => {
     { action: "cancel", filter: { stauts: "RUNNING" } },
     { action: "delete", filter: { path: "b/one" } },
     { action: "cancel", filter: { path: "b/one" }, options: { force: true } },
-    { action: "rerun", filter: { path: "b/one" } },
+    { action: "rerun", filter: { path: "b/one" }, options: { cascade: false } },
+    { action: "cancel", filter: { path: "b/one" }, options: { from: "failed" } },
+    { action: "cancel", filter: { execution_ids: [] } },
+    { action: "cancel", filter: { execution_ids: ["x"] } },
+    { action: "cancel", filter: { execution_ids: Array.from({ length: 1_001 }, (_, index) => String(index + 1)) } },
   ];
   for (const body of bodies)
     assert.equal((await work.post("/api/executions/bulk", body)).status, 422, JSON.stringify(body));
+});
+
+test("marked executions are named by their ids: these and no others, as the list has them too", async () => {
+  const ids = await many("b/two", 3);
+  const [first = "", , last = ""] = ids;
+  const listed = await work.get(`/api/executions?execution_ids=${last},${first},1`);
+  assert.deepEqual(
+    (listed.body["executions"] as Body[]).map(({ execution_id: id }) => id),
+    [last, first],
+  );
+  const id = await start({ action: "cancel", filter: { execution_ids: [first, last] } });
+  await workOff();
+  assert.deepEqual((await find(id))["counts"], counts(2, 2));
+  assert.deepEqual(await Promise.all(ids.map(statusOf)), ["CANCELLED", "RUNNING", "CANCELLED"]);
+  await work.post(`/api/executions/${ids[1]}/cancel`);
+});
+
+test("a key begins one operation, also of two calls at once; with another body it is refused; a preview takes no key", async () => {
+  const [execution = ""] = await many("b/two", 1);
+  const body = { action: "pause", filter: { id_prefix: execution } };
+  const key = { "idempotency-key": "again" };
+  const post = (sent: Body, headers = key) => work.post("/api/executions/bulk", sent, headers);
+  assert.equal((await post({ ...body, dry_run: true })).status, 200);
+  const [one, other] = await Promise.all([post(body), post(body)]);
+  assert.deepEqual([one.status, other.status], [202, 202]);
+  assert.equal(one.body["bulk_id"], other.body["bulk_id"]);
+  assert.deepEqual([one, other].map(({ body: told }) => told["duplicate"] ?? false).sort(), [false, true]);
+  const again = await post(body);
+  assert.deepEqual(again.body, { bulk_id: one.body["bulk_id"], matched: 1, duplicate: true });
+  const refused = await post({ ...body, action: "cancel" });
+  assert.deepEqual([refused.status, (refused.body["detail"] as Body)["idempotency_key"]], [422, "again"]);
+  assert.equal((await post(body, { "idempotency-key": "\u00e4" })).status, 422);
+  const fresh = await post(body, { "idempotency-key": "another" });
+  assert.notEqual(fresh.body["bulk_id"], one.body["bulk_id"]);
+  const [row] = await api.database.sql<{ count: number }[]>`
+    select count(*)::int as count from auth.audit_log where resource = ${`bulk/${one.body["bulk_id"]}`}`;
+  assert.equal(row?.count, 1);
+  await workOff();
+  await work.post(`/api/executions/${execution}/cancel`);
+});
+
+test("each item has its row of the audit log: what was done, what was not, and for whom", async () => {
+  const ids = await many("b/two", 2);
+  await work.post(`/api/executions/${ids[1]}/cancel`);
+  const filter = { execution_ids: ids };
+  const id = await start({ action: "pause", filter, options: { reason: "quota" } });
+  await workOff();
+  const rows = await api.database.sql<{ resource: string; result: string; rule: string; detail: Body }[]>`
+    select resource, result, rule, detail from auth.audit_log
+    where action = 'execution.pause' and detail ->> 'bulk_id' = ${id} order by resource`;
+  const about = { bulk_id: id, reason: "quota" };
+  const expected = [
+    [`execution/${ids[0]}`, "allow", "access:operator", about],
+    [`execution/${ids[1]}`, "error", "access:operator", { ...about, code: "already_terminal" }],
+  ];
+  assert.deepEqual(
+    rows.map(({ resource, result, rule, detail }) => [resource, result, rule, detail]),
+    expected.sort(),
+  );
+  await work.post(`/api/executions/${ids[0]}/cancel`);
 });
 
 test("the audit log has who began it, with the filter, and who ended it", async () => {
