@@ -161,6 +161,7 @@ const REFUSED: [table: string, constraint: string, change: Row][] = [
   ["bulk", "bulk_counts", { failed: -1 }],
   ["bulk", "bulk_lease", { worker: "s" }],
   ["bulk", "bulk_end", { status: "completed" }],
+  ["bulk", "bulk_idempotency", { idempotency_key: "k" }],
   ["bulk", "bulk_end", { ended_at: NOW }],
   ["bulk_item", "bulk_item_state", { state: "over" }],
   ["bulk_item", "bulk_item_why", { state: "failed" }],

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { claimBulk, insertBulk } from "../../../src/repositories/bulk/bulk.ts";
-import { beginBulkItems } from "../../../src/repositories/bulk/bulk-items.ts";
-import { createBulkOperations } from "../../../src/services/bulk/bulk.ts";
-import { type Body, buildApi, openApi, posted, TOKENS } from "../../support/service/api.ts";
-import { ONE_STEP, workWith } from "../../support/service/api-work.ts";
-import { addUser } from "../../support/service/users.ts";
+import { claimBulk, insertBulk } from "../../../../src/repositories/bulk/bulk.ts";
+import { beginBulkItems } from "../../../../src/repositories/bulk/bulk-items.ts";
+import { createBulkOperations } from "../../../../src/services/bulk/bulk.ts";
+import { type Body, buildApi, openApi, posted, TOKENS } from "../../../support/service/api.ts";
+import { ONE_STEP, workWith } from "../../../support/service/api-work.ts";
+import { addUser } from "../../../support/service/users.ts";
 
 /* Control, section 1, rules 15 and 16, with a second server of the same database. */
 

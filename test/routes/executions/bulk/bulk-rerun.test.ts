@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { BULK_STARTED_LISTED } from "../../../src/schema/api/steering.ts";
-import { createBulkOperations, SLICE } from "../../../src/services/bulk/bulk.ts";
-import type { Executions } from "../../../src/services/executions/executions.ts";
-import { type Body, buildApi, openApi, posted, TOKENS } from "../../support/service/api.ts";
-import { TWO_STEPS, workWith } from "../../support/service/api-work.ts";
-import { addUser } from "../../support/service/users.ts";
+import { BULK_STARTED_LISTED } from "../../../../src/schema/api/steering.ts";
+import { createBulkOperations, SLICE } from "../../../../src/services/bulk/bulk.ts";
+import type { Executions } from "../../../../src/services/executions/executions.ts";
+import { type Body, buildApi, openApi, posted, TOKENS } from "../../../support/service/api.ts";
+import { TWO_STEPS, workWith } from "../../../support/service/api-work.ts";
+import { addUser } from "../../../support/service/users.ts";
 
 /* Many executions are repeated by one operation, whatever happens to the servers that work on it. */
 
