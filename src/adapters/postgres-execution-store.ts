@@ -19,6 +19,7 @@ import {
 } from "../repositories/orchestration/load-execution.ts";
 import { findSnapshotUpTo } from "../repositories/orchestration/past-snapshots.ts";
 import { findReturned } from "../repositories/orchestration/stranded-commands.ts";
+import { takeDueWaits } from "../repositories/orchestration/waits.ts";
 
 /** Silence after which a server counts as gone: it says every 10 s that it lives. */
 const SERVER_SILENT_MS = 30_000;
@@ -61,5 +62,6 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
     findBatch: (caller, idempotencyKey) => findBatchByKey(database, caller, idempotencyKey),
     findStart: (caller, idempotencyKey) => findStartByKey(database, caller, idempotencyKey),
     overdueExecutions: (limit) => findOverdue(database, limit),
+    takeDueWaits: (leaseMs, limit) => takeDueWaits(database, leaseMs, limit),
   };
 }

@@ -6,10 +6,10 @@ import { outOfTime, timeLimit } from "../engine/decide/time-limit.ts";
 import type { EngineEnv } from "../engine/env.ts";
 import { openDecisions, type SealedDecisions, sealedDecisions } from "../engine/sealing/decision-sealing.ts";
 import { type Acceptance, accept } from "../engine/state/accept.ts";
-import { type ExecutionState, emptyState, isTerminal } from "../engine/state/state.ts";
+import { type ExecutionState, emptyState, isTerminal, openCommand } from "../engine/state/state.ts";
 import { openAccount } from "../language/expression/parsing/budget.ts";
 import { loadedReferences } from "../language/template/loaded-references.ts";
-import type { Command } from "../schema/words/command.ts";
+import type { Command, ParkedWork } from "../schema/words/command.ts";
 import { FlowError } from "../schema/words/errors.ts";
 import type { FlowEvent } from "../schema/words/event.ts";
 import type { JsonObject } from "../schema/words/json.ts";
@@ -48,25 +48,27 @@ export async function runExecution(
   signal: AbortSignal,
 ): Promise<ExecutionState> {
   const { program } = source;
-  const state = emptyState();
-  deps.scopes?.began(request.executionId, rootOf(request));
-  const decisions = decisionsOf(deps, request);
-  const references = loadedReferences(decisions.store);
-  const fixed = { newId: deps.newId, references, env: deps.env, sealing: decisions.sealing };
-  const env = (): EngineEnv => ({ ...fixed, now: deps.clock.now(), account: openAccount() });
-  const start = { ...request, input: await decisions.input(request.input) };
-  const first = await references.evaluate(() => startExecution(start, program, env()));
-  const limitMs = await references.evaluate(() => limitOf(program, first.workload, env));
-
+  const now = () => deps.clock.now();
+  const { state, decisions, references, env, first, limitMs } = await opened(deps, program, request);
   const stop = new AbortController();
   // Every tool that runs listens to it, and how many there are is the capacity's affair.
   setMaxListeners(0, stop.signal);
   const finished = signalOf<void>();
   const runOne = async (command: Command) => {
-    const ref = { command_id: command.command_id, attempt: 1, step: command.step, worker: deps.worker };
-    await report([{ type: "command.claimed", at: deps.clock.now(), ...ref }]);
-    await runCommand(deps, source, { command, attempt: 1 }, report, stop.signal);
+    const { command_id, step } = command;
+    const attempt = (openCommand(state, command_id)?.attempt ?? 0) + 1;
+    await report([{ type: "command.claimed", at: now(), command_id, attempt, step, worker: deps.worker }]);
+    await runCommand(deps, source, { command, attempt }, report, stop.signal);
+    const parked = openCommand(state, command_id)?.parked;
+    if (parked !== undefined) wakes.add(command, parked);
   };
+  const wakes = createWakes(deps.clock, (command) => {
+    const { command_id, step } = command;
+    inOrder({ type: "command.woken", at: now(), command_id, step }).then((verdict) => {
+      const woken = openCommand(state, command_id)?.woken;
+      if (verdict === "accepted" && woken !== undefined) queue.add([{ ...command, woken }]);
+    }, finished.reject);
+  });
   const queue = createQueue(deps.capacity, (command) => runOne(command).catch(finished.reject));
   const fold = async (event: FlowEvent): Promise<Acceptance> => {
     const verdict = accept(state, event);
@@ -86,17 +88,7 @@ export async function runExecution(
     finished.resolve();
   };
   const inOrder = serial(fold);
-  const turns = createEventLoopTurns(deps.clock);
-  const report = async (events: FlowEvent[]) => {
-    if (turns.isOver()) await turns.next();
-    try {
-      for (const event of events) await inOrder(event);
-    } catch (error) {
-      // An event that was folded and not followed up leaves the run WAITING FOREVER: it ends here, with the cause.
-      finished.reject(error);
-      throw error;
-    }
-  };
+  const report = reporting(createEventLoopTurns(deps.clock), inOrder, finished.reject);
 
   const inject = (event: FlowEvent) => void inOrder(event).catch(finished.reject);
   let stopWatching = () => {};
@@ -106,10 +98,42 @@ export async function runExecution(
     await finished.promise;
   } finally {
     stopWatching();
+    wakes.end();
     stop.abort(new FlowError("CANCELLED", "The execution has ended"));
     await queue.idle();
   }
   return state;
+}
+
+/** What the work of a run reports to. */
+function reporting(
+  turns: ReturnType<typeof createEventLoopTurns>,
+  inOrder: (event: FlowEvent) => Promise<Acceptance>,
+  reject: (error: unknown) => void,
+) {
+  return async (events: FlowEvent[]) => {
+    if (turns.isOver()) await turns.next();
+    try {
+      for (const event of events) await inOrder(event);
+    } catch (error) {
+      // An event that was folded and not followed up leaves the run WAITING FOREVER: it ends here, with the cause.
+      reject(error);
+      throw error;
+    }
+  };
+}
+
+/** The run before its first event. */
+async function opened(deps: LocalDeps, program: CommandProgram["program"], request: StartRequest) {
+  deps.scopes?.began(request.executionId, rootOf(request));
+  const decisions = decisionsOf(deps, request);
+  const references = loadedReferences(decisions.store);
+  const fixed = { newId: deps.newId, references, env: deps.env, sealing: decisions.sealing };
+  const env = (): EngineEnv => ({ ...fixed, now: deps.clock.now(), account: openAccount() });
+  const start = { ...request, input: await decisions.input(request.input) };
+  const first = await references.evaluate(() => startExecution(start, program, env()));
+  const limitMs = await references.evaluate(() => limitOf(program, first.workload, env));
+  return { state: emptyState(), decisions, references, env, first, limitMs };
 }
 
 /** The run's time limit. Nothing lists the runs of a process: labels are only refused as a server would refuse them. */
@@ -165,6 +189,28 @@ async function endScopes({ scopes }: LocalDeps, state: ExecutionState, events: r
     await scopes.stepEnded(state.executionId, event.step);
   }
   if (isTerminal(state.status)) await scopes.ended(state.executionId, state.resultStep);
+}
+
+/** Calls `wake` for each command that is added when its time has come, until `end`. */
+function createWakes(clock: LocalDeps["clock"], wake: (command: Command) => void) {
+  const cancels = new Map<string, () => void>();
+  const add = (command: Command, parked: ParkedWork) => {
+    const leftMs = parked.wake_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(parked.wake_at) - clock.now();
+    const cancel = after(clock, Math.max(0, leftMs), () => {
+      cancels.delete(command.command_id);
+      // A timer of this process lasts 24.8 days at most.
+      if (Date.parse(parked.wake_at ?? "") <= clock.now()) wake(command);
+      else add(command, parked);
+    });
+    cancels.set(command.command_id, cancel);
+  };
+  return {
+    add,
+    end() {
+      for (const cancel of cancels.values()) cancel();
+      cancels.clear();
+    },
+  };
 }
 
 /** Commands that wait, and those that run: never more than `capacity` at a time. */

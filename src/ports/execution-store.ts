@@ -14,8 +14,16 @@ import type { TaskError } from "../schema/words/outcome.ts";
 
 /** Status of an execution row. */
 export type StoredStatus = "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
-/** Status of a command row. PAUSED: not claimed, in an execution that is paused. */
-export type CommandStatus = "PENDING" | "PAUSED" | "CLAIMED" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
+/** Status of a command row. PAUSED: not claimed, in an execution that is paused. PARKED: it waits, and no worker holds it. */
+export type CommandStatus =
+  | "PENDING"
+  | "PAUSED"
+  | "PARKED"
+  | "CLAIMED"
+  | "RUNNING"
+  | "COMPLETED"
+  | "FAILED"
+  | "CANCELLED";
 
 /** Keeps executions, their events and commands. Every promise rejects with the store's own error when it cannot answer. */
 export interface ExecutionStore {
@@ -59,6 +67,27 @@ export interface ExecutionStore {
   findStart(caller: string, idempotencyKey: string): Promise<KnownStart | undefined>;
   /** Executions that are open past their deadline, by the store's clock. */
   overdueExecutions(limit: number): Promise<string[]>;
+  /**
+   * Parked commands whose time has come by the store's clock, the most overdue first; no other call takes them for `leaseMs`, unless they
+   * are parked anew.
+   */
+  takeDueWaits(leaseMs: number, limit: number): Promise<DueWait[]>;
+}
+
+/** A parked command whose time has come. */
+export interface DueWait {
+  commandId: string;
+  executionId: string;
+  /** Milliseconds since 1970. */
+  dueAt: number;
+}
+
+/** A command that is parked from now on. */
+export interface ParkedCommand {
+  commandId: string;
+  kind: "timer";
+  /** When it goes on by itself, milliseconds since 1970; null: never. */
+  dueAt: number | null;
 }
 
 /** What to read of the PENDING commands with one requirement. Default of `after`: from the oldest on. */
@@ -131,6 +160,10 @@ export interface ExecutionChange extends LogOwner {
   commands: CommandChange[];
   /** Commands of earlier changes that have ended, and of which no worker will ask: nothing is kept of them but the log. */
   ended: string[];
+  /** Commands that are parked, in the state that they have at the end of the change. */
+  parked?: readonly ParkedCommand[];
+  /** Commands that wait no longer, or not while the execution is paused. */
+  unparked?: readonly string[];
   snapshot?: Snapshot;
 }
 

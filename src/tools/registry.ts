@@ -19,14 +19,14 @@ import type { SnowflakeOptions } from "./snowflake/snowflake.ts";
 import type { SqldbOptions } from "./sqldb/sqldb.ts";
 import type { TransferOptions } from "./transfer/transfer.ts";
 
-/** Kinds that flow's drivers run. The worker itself runs `playbook` and `workbook`. */
-export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook">;
+/** Kinds that flow's drivers run. The worker itself runs `playbook`, `workbook` and `wait`. */
+export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook" | "wait">;
 
 /**
- * Kinds whose runs have no effect and wait for nothing: they only evaluate templates. A run may be repeated or thrown away, so a
+ * Kinds whose runs have no effect and take no time: they only evaluate templates, and a wait is parked. A run may be repeated or thrown away, so a
  * server runs such steps itself (`worker/command/pure-steps`). A closed list: a kind is added when nothing outside can see its runs.
  */
-export const PURE_KINDS: ReadonlySet<string> = new Set<DriverKind>(["noop"]);
+export const PURE_KINDS: ReadonlySet<string> = new Set<RunnableKind>(["noop", "wait"]);
 
 /** Everything that the tools need to know. */
 export interface ToolSettings {

@@ -499,6 +499,27 @@ const SLIP_CASES: RuleCase[] = [
     hint: "its lines stand right of `code`",
   },
   {
+    code: "wrong-wait",
+    name: "a wait says a time, and stands alone",
+    text: tool(
+      [
+        "{ kind: wait, for: soon }",
+        '{ kind: wait, for: 1h30m, until: "2026-01-31T12:00:00Z" }',
+        "{ kind: wait, until: tomorrow }",
+        '{ kind: wait, until: "2026-02-30T12:00:00Z" }',
+        '{ kind: wait, until: "2026-03-29T02:30", timezone: Europe/Nowhere }',
+        '{ kind: wait, for: "{{ workload.pause }}" }',
+      ]
+        .map((task) => `      - ${task}\n`)
+        .join(""),
+    ),
+    found: [
+      ...["7:7", "7:28", "8:42", "9:30", "10:30", "11:60"].map((place) => `${place} wrong-wait`),
+      "12:41 unknown-variable",
+    ],
+    hint: "put the other tasks into a step before or after it",
+  },
+  {
     code: "wrong-option",
     name: "literals that a kind does not take; templates are left to the run",
     text: tool(

@@ -66,6 +66,8 @@ export const LANGUAGE: readonly Scenario[] = [
   scenario("workbook"),
   scenario("transfer"),
   scenario("transfer", { target: "nobody" }, fails),
+  scenario("waits"),
+  scenario("waits", { pause: 0 }),
   scenario("retry"),
   scenario("retry", { attempts: 2 }, fails),
 ];

@@ -213,6 +213,27 @@ workflow:
     next: end
   - { step: end, tool: { kind: noop, result: { all: "{{ all }}", last: "{{ each.results[18].n }}" } } }
 `,
+  waits: `
+workflow:
+  - { step: start, tool: { kind: noop, result: { n: 1 } }, next: [pause, each] }
+  - { step: pause, tool: { kind: wait, for: 3s }, set: { ctx.how: "{{ pause.outcome }}" }, next: join }
+  - step: each
+    loop: { in: [1, 20, 5, 0], iterator: seconds, spec: { mode: parallel, max_in_flight: 3 } }
+    tool: { kind: wait, for: "{{ seconds }}" }
+    next: { arcs: [{ step: join, when: "event.name == 'loop.done'" }] }
+  - step: join
+    tool:
+      kind: wait
+      for: 1h
+      timeout: 2
+      spec: { policy: { rules: [{ when: "{{ output.error.code == 'WAIT_TIMEOUT' }}", then: { do: retry, attempts: 2, delay: 0 } }] } }
+    next: { arcs: [{ step: limited, when: "event.name == 'step.failed'", set: { code: "{{ output.error.code }}" } }] }
+  - step: limited
+    spec: { timeout: 4 }
+    tool: { kind: wait, for: 1d }
+    next: { arcs: [{ step: end, when: "event.name == 'step.failed'", set: { limit: "{{ output.error.code }}" } }] }
+  - { step: end, tool: { kind: noop, result: { how: "{{ how }}", done: "{{ each.stats.success }}", code: "{{ code }}", limit: "{{ limit }}" } } }
+`,
 };
 
 /** What the simulated playbook with a sub-playbook calls. */

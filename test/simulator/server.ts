@@ -60,7 +60,7 @@ export interface VirtualServer extends Answering {
 }
 
 /** Milliseconds between two runs of each piece of upkeep. */
-const EVERY = { poll: 5_000, recover: 5_000, expire: 5_000, sweep: 10_000, reap: 10_000 };
+const EVERY = { poll: 5_000, recover: 5_000, expire: 5_000, wake: 1_000, sweep: 10_000, reap: 10_000 };
 /** A batch is taken from its server when nothing happened to it for so long. */
 const IDLE_MS = 5_000;
 /** Two slow statements in a row may be under way when a server stops. */
@@ -142,7 +142,8 @@ function pureSteps({ clock }: Process, { random }: World): PureSteps {
   const isPlain = (config: JsonObject) => Object.keys(config).every((key) => key === "result");
   return {
     ...real,
-    suits: (program, step) => real.suits(program, step) && step.tasks.every(({ task }) => isPlain(task.config)),
+    suits: (program, step) =>
+      real.suits(program, step) && step.tasks.every(({ task }) => task.kind === "wait" || isPlain(task.config)),
   };
 }
 
@@ -275,6 +276,7 @@ function keepUp(
   });
   again(EVERY.poll, () => recovery.poll());
   again(EVERY.expire, () => recovery.expire());
+  again(EVERY.wake, () => recovery.wake());
   again(EVERY.sweep, async () => recovery.sweep());
   again(EVERY.reap, async () => orchestrator.offer(await query(async () => workers.stranded())));
 }

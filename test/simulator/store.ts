@@ -38,6 +38,7 @@ export function disturbedStore(store: ExecutionStore, process: Process, world: W
     findBatch: (caller, key) => send(() => store.findBatch(caller, key)),
     findStart: (caller, key) => send(() => store.findStart(caller, key)),
     overdueExecutions: (limit) => send(() => store.overdueExecutions(limit)),
+    takeDueWaits: (leaseMs, limit) => send(() => store.takeDueWaits(leaseMs, limit), "writes"),
   };
 }
 

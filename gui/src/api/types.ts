@@ -14,6 +14,8 @@ export type Step = Execution["steps"][number];
 export type OpenCommand = NonNullable<Execution["commands"]>[number];
 /** The soonest run of a task that failed and waits to be run again. */
 export type NextRetry = NonNullable<Execution["next_retry"]>;
+/** Something that an execution waits for by itself. */
+export type WaitingFor = NonNullable<Execution["waiting_for"]>[number];
 /** What a rerun would do, or did. */
 export type Rerun = Answer<"POST /api/executions/:execution_id/rerun">;
 /** One event of the log. */

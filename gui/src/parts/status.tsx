@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 const LOOKS: Record<string, { sign: string; tone: string }> = {
   PENDING: { sign: "○", tone: "quiet" },
   RUNNING: { sign: "◐", tone: "busy" },
+  WAITING: { sign: "◷", tone: "busy" },
   PAUSED: { sign: "‖", tone: "warn" },
   COMPLETED: { sign: "✓", tone: "good" },
   FAILED: { sign: "✕", tone: "bad" },

@@ -133,6 +133,8 @@ function detailsOf(record: EventRecord): string[] {
   if (typeof iteration === "number") parts.push(`iteration ${iteration}`);
   if (typeof attempt === "number" && attempt > 1) parts.push(`attempt ${attempt}`);
   if (record.event_type === "command.claimed" && typeof worker === "string") parts.push(`by ${worker}`);
+  const until = isJsonObject(meta) ? own(meta, "wake_at") : undefined;
+  if (typeof until === "string") parts.push(`until ${until}`);
   const progress = isJsonObject(meta) ? own(meta, "progress") : undefined;
   if (isJsonObject(progress) && Object.keys(progress).length > 0) parts.push(progressText(progress));
   if (typeof duration_ms === "number") parts.push(`in ${formatDuration(duration_ms)}`);

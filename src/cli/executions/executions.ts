@@ -115,6 +115,7 @@ export function paintStatus(status: string, style: Style): string {
     case "stale":
       return style.bad(status);
     case "RUNNING":
+    case "WAITING":
       return style.busy(status);
     case "CANCELLED":
     case "PAUSED":

@@ -104,7 +104,7 @@ async function preview(
     const names = steps.map(({ name }) => name).join(", ");
     throw new FlowError("NOT_FOUND", `Execution ${id} has no step '${step}'; its steps are: ${names}`);
   }
-  const isOpen = ended_at === null && (known.status === "PENDING" || known.status === "RUNNING");
+  const isOpen = ended_at === null && ["PENDING", "RUNNING", "WAITING"].includes(known.status);
   const stopped = commands.filter(({ step: name, iterations: range }) => {
     if (name !== step) return false;
     return iteration === undefined || (range !== undefined && range.from <= iteration && iteration < range.to);

@@ -1,5 +1,6 @@
 import type { LocalPlaybook } from "../../local/catalog.ts";
 import { loadConfig } from "../../platform/config/config.ts";
+import type { OpenCommandAnswer, WaitingForAnswer } from "../../schema/api/commands.ts";
 import type { ExecutionAnswer, NextRetryAnswer } from "../../schema/api/executions.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
 import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
@@ -73,7 +74,7 @@ async function workersFor(
   target: ServerTarget,
   io: CliIo,
 ): Promise<PoolItem[] | undefined> {
-  if (commands.every(({ worker }) => worker !== null)) return undefined;
+  if (commands.every(({ worker, status }) => worker !== null || status === "WAITING")) return undefined;
   try {
     return await listWorkers(target, io.signal);
   } catch (error) {
@@ -158,7 +159,7 @@ function pauseLines(
 
 /** The open commands, and what they wait for. */
 function openLines(
-  { commands = [], next_retry: retry, paused }: ExecutionAnswer,
+  { commands = [], next_retry: retry, paused, waiting_for: waiting = [] }: ExecutionAnswer,
   { now, workers, style }: StatusContext,
 ): string[] {
   const reasons = new Set<string>();
@@ -167,6 +168,9 @@ function openLines(
     const which = iterations === undefined ? "" : `[${rangeText(iterations)}]`;
     const since = claimed_at === null ? "" : ` for ${formatDuration(now - Date.parse(claimed_at))}`;
     const again = attempt > 1 ? `, attempt ${attempt}: a worker was lost` : "";
+    const wait = command.status === "WAITING" ? waiting.find((one) => isOf(one, command)) : undefined;
+    if (wait !== undefined)
+      return `  ${cleanText(step)}${which}  ${waitText(wait, now)}  ${style.dim(`command ${command_id}`)}`;
     const isJudged = worker === null && workers !== undefined && paused === undefined;
     const reason = isJudged ? waitReason(command, workers) : undefined;
     if (reason?.isStuck) reasons.add(reason.text);
@@ -185,6 +189,17 @@ function openLines(
     );
   }
   return lines;
+}
+
+function isOf({ kind, step, iteration }: WaitingForAnswer, command: OpenCommandAnswer): boolean {
+  return kind !== "retry" && step === command.step && (iteration ?? 0) === (command.iterations?.from ?? 0);
+}
+
+/** `waits until 2026-01-31T12:00:00.000Z, for 15m more`. */
+function waitText({ due }: WaitingForAnswer, now: number): string {
+  if (due === undefined) return "waits";
+  const left = Date.parse(due) - now;
+  return `waits until ${due}, ${left > 0 ? `for ${formatDuration(left)} more` : "which has come"}`;
 }
 
 /** `load  task fetch, attempt 2 begins in 12.0s, after: 503 Service Unavailable`. */

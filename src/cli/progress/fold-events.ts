@@ -12,6 +12,8 @@ const FOLDED = {
   "command.issued": true,
   "command.claimed": true,
   "command.started": true,
+  "command.parked": true,
+  "command.woken": true,
   "task.progress": true,
   "task.done": true,
   "call.done": true,

@@ -56,6 +56,9 @@ function stepLine(execution: ExecutionRow, event: FlowEvent): string | undefined
       // Commands of a loop come after its `loop.started`.
       if (event.iterations !== undefined || event.claim === true) return undefined;
       return `${nameOf(execution, event.step)}: started`;
+    case "command.parked":
+      if (event.iteration !== undefined || event.wake_at === undefined) return undefined;
+      return `${nameOf(execution, event.step)}: waits until ${event.wake_at}`;
     case "step.completed":
       if (event.reused_from !== undefined) return reusedLine(execution, event.step, event.reused_from);
       return `${nameOf(execution, event.step)}: completed in ${formatDuration(event.duration_ms)}${loopEnd(execution, event)}`;

@@ -120,6 +120,13 @@ function applyEvent(execution: ExecutionRow, event: FlowEvent): void {
     case "command.issued":
       stepStarted(execution, event);
       return;
+    case "command.parked":
+      if (event.iteration !== undefined || event.wake_at === undefined) return;
+      stepRow(execution, event.step).waits = { commandId: event.command_id, text: `until ${event.wake_at}` };
+      return;
+    case "command.woken":
+      stepRow(execution, event.step).waits = undefined;
+      return;
     case "task.done":
       taskEnded(stepRow(execution, event.step), event);
       return;

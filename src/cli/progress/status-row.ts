@@ -35,10 +35,10 @@ export function isUnreached({ status, started_at, ended_at }: StepAnswer): boole
 }
 
 function stateOf(step: StepAnswer, fresh: StepState): StepState {
-  const isRunning = step.status === "RUNNING";
+  const isRunning = step.status === "RUNNING" || step.status === "WAITING";
   return {
     ...fresh,
-    status: step.status,
+    status: step.status === "WAITING" ? "RUNNING" : step.status,
     runs: step.runs,
     attempts: step.attempts,
     startedAt: step.started_at === null ? null : Date.parse(step.started_at),

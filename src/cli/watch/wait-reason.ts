@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { OpenCommandAnswer } from "../../schema/api/executions.ts";
+import { isUnclaimed } from "../../engine/state/evolve-wait.ts";
+import type { OpenCommandAnswer } from "../../schema/api/commands.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { isOfOtherPool } from "../../schema/rules/pool-label.ts";
@@ -61,7 +62,7 @@ export async function watchForWorkers(
       await delay(everyMs, undefined, { signal });
       const root = model.root();
       if (root === undefined) continue;
-      const open = Object.entries(root.state.commands).filter(([, { worker }]) => worker === null);
+      const open = Object.entries(root.state.commands).filter(([, command]) => isUnclaimed(command));
       // Twice in a row: a new command is usually claimed within milliseconds.
       const isLong = open.some(([id]) => waited.has(id));
       waited = new Set(open.map(([id]) => id));

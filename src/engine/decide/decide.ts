@@ -80,6 +80,8 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
     case "execution.paused":
     case "command.claimed":
     case "command.started":
+    case "command.parked":
+    case "command.woken":
     case "command.cancelled":
     case "task.progress":
     case "task.done":

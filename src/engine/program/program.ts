@@ -243,9 +243,9 @@ export function requiredKinds(program: Program, name: string, isClaim: boolean):
   return [...new Set(kinds.filter((kind) => REQUIRED.has(kind)))];
 }
 
-/** Kinds that a worker must offer. Every worker runs `noop`, and carries out `playbook` and `workbook` itself. */
+/** Kinds that a worker must offer. Every worker runs `noop` and `wait`, and carries out `playbook` and `workbook` itself. */
 const REQUIRED: ReadonlySet<string> = new Set(
-  RUNNABLE_KINDS.filter((kind) => kind !== "noop" && kind !== "playbook" && kind !== "workbook"),
+  RUNNABLE_KINDS.filter((kind) => kind !== "noop" && kind !== "wait" && kind !== "playbook" && kind !== "workbook"),
 );
 
 /** Name of the `workbook` entry that a task of kind `workbook` calls. */

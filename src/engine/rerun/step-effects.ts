@@ -36,6 +36,7 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TR
 function effectOf({ task: { kind, config } }: ProgramTask): string | null {
   switch (kind) {
     case "noop":
+    case "wait":
     case "artifact":
       return null;
     case "http": {

@@ -17,6 +17,11 @@ import { type ExecutionState, isTerminal, knownStep, type OpenCommand, openComma
  */
 export type Acceptance = "accepted" | "late" | "unknown" | "stale" | "early";
 
+/** True for the event with which a worker is done with a command: it reports nothing of it under the same claim afterwards. */
+export function endsClaim({ type }: Pick<FlowEvent, "type">): boolean {
+  return type === "command.completed" || type === "command.failed" || type === "command.parked";
+}
+
 /** Judges an event that a worker or a caller sent. Events that the engine itself decided need no judgement. */
 export function accept(state: ExecutionState, event: FlowEvent): Acceptance {
   if (isTerminal(state.status)) return "late";
@@ -27,8 +32,11 @@ export function accept(state: ExecutionState, event: FlowEvent): Acceptance {
     return "accepted";
   const command = openCommand(state, event.command_id);
   if (command === undefined) return "unknown";
-  if (event.type === "command.claimed") return event.attempt > command.attempt ? "accepted" : "stale";
+  if (event.type === "command.woken") return command.parked === undefined ? "unknown" : "accepted";
+  if (event.type === "command.claimed")
+    return event.attempt > command.attempt && command.parked === undefined ? "accepted" : "stale";
   if (event.attempt !== command.attempt) return "stale";
+  if (command.released === true) return "unknown";
   return acceptReport(command, event);
 }
 

@@ -4,6 +4,7 @@ import type { TaskError } from "../../schema/words/outcome.ts";
 import { evolveLoop, loopCommandCancelled, loopResult } from "./evolve-loop.ts";
 import { evolveOverride } from "./evolve-override.ts";
 import { beginRerun, copied, restored } from "./evolve-rerun.ts";
+import { parked, woken } from "./evolve-wait.ts";
 import { cancelledError, joinTasks, withRuns } from "./results.ts";
 import {
   type ExecutionState,
@@ -35,10 +36,14 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "command.claimed":
     case "command.started":
       return claimed(state, event);
+    case "command.parked":
+      return parked(state, event);
+    case "command.woken":
+      return woken(state, event);
     case "task.done":
       return taskDone(state, event);
     case "task.progress":
-      return runGoesOn(state, event);
+      return taskGoesOn(state, event);
     case "call.done":
     case "call.error":
     case "next.evaluated":
@@ -208,6 +213,7 @@ function claimed(
     command.values = {};
     delete command.retries;
     delete command.running;
+    delete command.released;
     if (event.type === "command.claimed" && event.lost_by !== undefined) {
       command.lostBy = [...(command.lostBy ?? []), event.lost_by];
     }
@@ -217,7 +223,8 @@ function claimed(
   command.worker = event.worker ?? null;
   command.startedAt ??= event.at;
   const step = stepState(state, command.step);
-  step.attempts = Math.max(step.attempts, event.attempt);
+  // A claim that follows a wait is no second try.
+  step.attempts = Math.max(step.attempts, event.attempt - (command.parks ?? 0));
   return state;
 }
 
@@ -242,7 +249,7 @@ function retryOf({ task, run, error }: EventOf<"task.done">, at: string): Retry 
 }
 
 /** The awaited next run has begun. */
-function runGoesOn(state: ExecutionState, event: EventOf<"task.progress">): ExecutionState {
+function taskGoesOn(state: ExecutionState, event: EventOf<"task.progress">): ExecutionState {
   const retries = openCommand(state, event.command_id)?.retries;
   const iteration = event.iteration ?? 0;
   if ((retries?.[iteration]?.run ?? event.run) < event.run) delete retries?.[iteration];

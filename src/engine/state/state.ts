@@ -1,3 +1,4 @@
+import type { ParkedWork, Woken } from "../../schema/words/command.ts";
 import type { KeptLoop, Overridden, ParentRef, ReusedFrom, Steered, TaskResult } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { Accumulate } from "../../schema/words/manifest.ts";
@@ -231,6 +232,14 @@ export interface OpenCommand {
   values: Record<number, TaskResult[]>;
   /** Tasks that will run again, by iteration (0 outside loops). */
   retries?: Record<number, Retry>;
+  /** What it waits for, and since when: no worker holds it. */
+  parked?: ParkedWork & { since: number };
+  /** What it waited for last has come. */
+  woken?: Woken;
+  /** How often it was parked. */
+  parks?: number;
+  /** Its last claim ended when it was parked: reports of that claim change nothing. */
+  released?: true;
 }
 
 /** The next run of a task. */

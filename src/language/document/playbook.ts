@@ -166,6 +166,9 @@ function readWorkbook(reading: Reading, place: Place | undefined): Task[] {
     }
     const task = read.tasks[0];
     if (task === undefined) continue;
+    if (task.kind === "wait") {
+      reading.report("wrong-wait", tool, "a wait is no workbook tool", "write it into the step that waits");
+    }
     const defaults = readInputs(reading, field(item, "args"), field(item, "input"));
     tasks.push({ ...task, label: name, input: { ...defaults, ...task.input } });
   }

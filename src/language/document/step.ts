@@ -10,6 +10,7 @@ import { readAdmission } from "./rules.ts";
 import { field, isMap, type Place, textOf } from "./source/place.ts";
 import { checkKey, noteCondition, positionOf, REMOVED_STEP_KEYS, type Reading } from "./source/reading.ts";
 import { readTool, type Tool } from "./tool.ts";
+import { checkWaitPlace } from "./wait.ts";
 
 /** Reads one step (language document, section 2). */
 export function readStep(outer: Reading, place: Place): Step {
@@ -23,6 +24,7 @@ export function readStep(outer: Reading, place: Place): Step {
   const when = place.fields.get("when");
   noteCondition(reading, when);
   const loop = readLoop(reading, field(place, "loop"));
+  if (tool.tasks.some(({ kind }) => kind === "wait")) checkWaitPlace(reading, place, tool.tasks, loop);
   const timeoutMs = readDuration(reading, field(spec, "timeout"), SECOND_MS);
   const labels = readLabels(field(spec, "labels"));
   const vars = readAssignments(reading, field(place, "vars"), "ctx");

@@ -28,6 +28,7 @@ import {
   positionOf,
   type Reading,
 } from "./source/reading.ts";
+import { checkWaitTime } from "./wait.ts";
 
 /** A task as written in the document, before its keys are read. */
 export interface TaskDraft {
@@ -76,6 +77,7 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   const called = kind === "playbook" ? get("path") : undefined;
   if (called !== undefined) reading.calls.push({ place: called, name: textOf(called) ?? "" });
   checkSettings(reading, draft.place, kind, fields);
+  if (kind === "wait") checkWaitTime(reading, draft.place, fields);
   checkKeys(reading, field(spec, "policy"), TaskPolicy);
   const rules = field(field(spec ?? draft.stepSpec, "policy"), "rules");
   const ownAuth = get("auth", "credential");

@@ -38,7 +38,7 @@ export async function sampleExecutions(
     select ${COLUMNS(sql, "e")}, e.error is not null as "hasError", ${SNAPSHOT(sql, "s")},
       array(
         select c.command_id::text from flow.command c
-        where c.execution_id = e.execution_id and c.status in ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING') order by c.command_id
+        where c.execution_id = e.execution_id and c.status in ('PENDING', 'PAUSED', 'PARKED', 'CLAIMED', 'RUNNING') order by c.command_id
       ) as "openCommands"
     from sample join flow.execution e using (execution_id) left join flow.execution_snapshot s using (execution_id)
     order by e.execution_id`;

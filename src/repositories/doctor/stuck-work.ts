@@ -132,7 +132,7 @@ export async function motionlessExecutions({ sql }: Reading, staleMs: number, li
       and e.updated_at <= now() - ${staleMs}::float8 * interval '1 millisecond'
       and not exists (
         select from flow.command c
-        where c.execution_id = e.execution_id and c.status in ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING')
+        where c.execution_id = e.execution_id and c.status in ('PENDING', 'PAUSED', 'PARKED', 'CLAIMED', 'RUNNING')
       )
       and e.execution_id not in (
         select unnest(b.execution_ids) from flow.batch b where b.state in ('accepted', 'processing')
@@ -164,7 +164,7 @@ export async function leftCommands({ sql }: Reading, limit: number): Promise<Lef
   return await sql<LeftCommand[]>`
     select ${LEFT(sql, "c")}, e.ended_at as "endedAt"
     from flow.command c join flow.execution e on e.execution_id = c.execution_id
-    where c.status in ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING') and e.ended_at is not null
+    where c.status in ('PENDING', 'PAUSED', 'PARKED', 'CLAIMED', 'RUNNING') and e.ended_at is not null
     limit ${limit}`;
 }
 

@@ -260,7 +260,7 @@ function restOf(sql: Sql, filter: ExecutionFilter): Piece | undefined {
 function atStep(sql: Sql, step: string) {
   return sql`(case when e.ended_at is null then exists (
       select from flow.command as c
-      where c.execution_id = e.execution_id and c.step = ${step} and c.status in ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING'))
+      where c.execution_id = e.execution_id and c.step = ${step} and c.status in ('PENDING', 'PAUSED', 'PARKED', 'CLAIMED', 'RUNNING'))
     else e.error is not null and flow.error_part(e.error, 'step') is not distinct from ${step} end)`;
 }
 

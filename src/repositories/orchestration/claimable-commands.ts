@@ -182,7 +182,7 @@ export async function labelSystemCommands(
     with stray as materialized (
       select c.command_id
       from flow.command c join flow.execution e on e.execution_id = c.execution_id and e.ended_at is null
-      where c.status in ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING')
+      where c.status in ('PENDING', 'PAUSED', 'PARKED', 'CLAIMED', 'RUNNING')
         and e.path ^@ any(${[...SYSTEM_FOLDERS]}::text[])
         and coalesce(c.labels->>${label}, '') <> all(${[pool, ...others]}::text[])
       order by c.command_id

@@ -5,6 +5,7 @@ import type {
   ExecutionStart,
   Flush,
   IssuedCommand,
+  ParkedCommand,
   Snapshot,
 } from "../../ports/execution-store.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
@@ -15,6 +16,7 @@ import { batch } from "../tables/batch.ts";
 import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution, executionLabel } from "../tables/execution.ts";
 import { result } from "../tables/result.ts";
+import { wait } from "../tables/wait.ts";
 import { type SentPayload, sentPayload } from "./attached-payloads.ts";
 import { olderSnapshotsMax } from "./past-snapshots.ts";
 import { type LogRows, packSegments, type Segment } from "./segments.ts";
@@ -201,6 +203,28 @@ const FLUSH = {
   ended: part(
     ({ executions }) => executions.flatMap(({ executionId, ended }) => ended.map((row) => ({ executionId, row }))),
     columns<typeof command, OfExecution<string>>(command, {
+      commandId: ({ row }) => row,
+      executionId: ({ executionId }) => executionId,
+    }),
+  ),
+  /** Commands that are parked. */
+  parked: part(
+    ({ executions }) =>
+      executions.flatMap(({ executionId, parked = [] }) => parked.map((row) => ({ executionId, row }))),
+    [
+      ...columns<typeof wait, OfExecution<ParkedCommand>>(wait, {
+        commandId: ({ row }) => row.commandId,
+        executionId: ({ executionId }) => executionId,
+        kind: ({ row }) => row.kind,
+      }),
+      column("due_ms", "float8", ({ row }: OfExecution<ParkedCommand>) => row.dueAt),
+    ],
+  ),
+  /** Commands that wait no longer. */
+  unparked: part(
+    ({ executions }) =>
+      executions.flatMap(({ executionId, unparked = [] }) => unparked.map((row) => ({ executionId, row }))),
+    columns<typeof wait, OfExecution<string>>(wait, {
       commandId: ({ row }) => row,
       executionId: ({ executionId }) => executionId,
     }),

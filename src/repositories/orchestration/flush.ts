@@ -100,6 +100,8 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     ...part("issued", "issued", issued),
     ...part("commands", "changed", changed),
     ...part("ended", "ended", ended),
+    ...part("parked", "parked", parked),
+    ...part("unparked", "unparked", unparked),
     ...part("audited", "audited", audited),
     ...part("snapshots", "remembered", remembered),
     ...part("snapshots", "numbered", numbered),
@@ -212,6 +214,19 @@ const ended = ({ rowsOf, written }: Places) => `
   delete from flow.command as c
   using ${rowsOf("ended")} as t
   where c.command_id = t.command_id and c.execution_id = t.execution_id and c.ended_at is null and ${written}`;
+
+// Protected by the lock on the execution. One that is parked anew, as its retry waits again, is free to be taken.
+const parked = ({ rowsOf, written }: Places) => `
+  insert into flow.wait as w (command_id, execution_id, kind, due_at)
+  select command_id, execution_id, kind, to_timestamp(due_ms / 1000)
+  from ${rowsOf("parked")} as t
+  where ${written}
+  on conflict (command_id) do update set kind = excluded.kind, due_at = excluded.due_at, taken_until = null`;
+
+const unparked = ({ rowsOf, written }: Places) => `
+  delete from flow.wait as w
+  using ${rowsOf("unparked")} as t
+  where w.command_id = t.command_id and w.execution_id = t.execution_id and ${written}`;
 
 // Triggers link the rows into a chain that no other transaction holds, so no flush waits for another one's commit.
 const audited = ({ rowsOf, written }: Places) => `

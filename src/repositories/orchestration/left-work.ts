@@ -14,6 +14,8 @@ export interface LeftWork {
   pools: boolean;
   /** Operations on many executions that are under way. */
   bulk: boolean;
+  /** Parked commands whose time has come. */
+  waits: boolean;
 }
 
 /**
@@ -30,6 +32,7 @@ export async function findLeftWork({ sql }: Database): Promise<LeftWork> {
       exists (select from flow.result where scope in ('step', 'execution'))
         or exists (select from flow.result where scope = 'workflow') as results,
       exists (select from flow.worker_pool where revoked_at is null) as pools,
-      exists (select from flow.bulk where status = 'running' or worker is not null) as bulk`;
+      exists (select from flow.bulk where status = 'running' or worker is not null) as bulk,
+      exists (select from flow.wait where due_at <= now()) as waits`;
   return row;
 }

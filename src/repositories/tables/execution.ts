@@ -13,10 +13,14 @@ import { count, createdAt, document, flow, id, instant, name, object, updatedAt 
 
 /** States of an execution. The last three are final. */
 export const EXECUTION_STATUSES = ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] as const;
-/** States of a command. PAUSED: not claimed, and not to be, as its execution is paused. The last three are final. */
+/**
+ * States of a command. PAUSED: not claimed, and not to be, as its execution is paused. PARKED: it waits for what no worker waits for. The
+ * last three are final.
+ */
 export const COMMAND_STATUSES = [
   "PENDING",
   "PAUSED",
+  "PARKED",
   "CLAIMED",
   "RUNNING",
   "COMPLETED",
@@ -198,10 +202,12 @@ export const command = flow.table(
     // Heartbeats and pools read a worker's commands; the reaper walks all of it: at most the workers' capacity.
     index("command_for_reaper").on(table.worker, table.commandId).where(sql`status IN ('CLAIMED', 'RUNNING')`),
     // Cancelling an execution, and proving that a finished one left nothing open.
-    index("command_for_cancel").on(table.executionId).where(sql`status IN ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING')`),
+    index("command_for_cancel")
+      .on(table.executionId)
+      .where(sql`status IN ('PENDING', 'PAUSED', 'PARKED', 'CLAIMED', 'RUNNING')`),
     check(
       "command_status",
-      sql`status IN ('PENDING', 'PAUSED', 'CLAIMED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED')`,
+      sql`status IN ('PENDING', 'PAUSED', 'PARKED', 'CLAIMED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED')`,
     ),
     check(
       "command_lease",

@@ -17,6 +17,7 @@ import { type BackgroundWork, repeatWhileFull, startBackground } from "../../ser
 import { createLeftWorkLooks } from "../../services/maintenance/left-work.ts";
 import type { Retention } from "../../services/maintenance/retention.ts";
 import type { Recovery } from "../../services/orchestration/orchestrator.ts";
+import { DUE_MAX } from "../../services/orchestration/wake.ts";
 import type { Results } from "../../services/results/results.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import type { Reaper } from "../../services/workers/reaper.ts";
@@ -97,6 +98,10 @@ export function startUpkeep(deps: UpkeepDeps): void {
     { name: "forget executions that were read", intervalMs: 5_000, runOnce: () => reader.sweep() },
     { name: "read the pools of workers", ...whenLeft("pools", POOLS_MS), runOnce: () => deps.pools.refresh() },
     ...bulkWork(deps, whenLeft("bulk")),
+    {
+      ...repeatWhileFull("wake what has come due", AFTER_LOOK_MS, DUE_MAX, () => recovery.wake()),
+      ...whenLeft("waits"),
+    },
     { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
     { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => deps.asOwner(ensureEventPartitions) },
     repeatWhileFull("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),

@@ -155,12 +155,20 @@ function explain(detail: ExecutionDetail): { text: string } {
     const why = paused.reason === null ? "" : `: ${paused.reason}`;
     said.push(`It was paused at ${paused.since} by ${paused.by ?? "somebody"}${why}. It goes on with flow___resume.`);
   }
-  for (const { step, worker, attempt, issued_at: since = "", claimed_at: claimed, children } of commands) {
+  for (const { step, status: is, worker, attempt, issued_at: since = "", claimed_at: claimed, children } of commands) {
     const again = attempt > 1 ? ` (attempt ${attempt}: a worker was lost before)` : "";
     const calls = children === undefined ? "" : `, and waits for executions ${children.join(", ")}`;
     if (worker !== null) said.push(`Step '${step}' is with worker ${worker} since ${claimed}${again}${calls}.`);
     else if (paused !== undefined) said.push(`Step '${step}' waits for the resumption.`);
+    else if (is === "WAITING") continue;
     else said.push(`Step '${step}' waits for a worker since ${since}${again}.`);
+  }
+  for (const { step, iteration, kind, due } of detail.waiting_for) {
+    if (kind === "retry") continue;
+    const which = iteration === undefined ? "" : `, iteration ${iteration},`;
+    said.push(
+      `Step '${step}'${which} waits ${due === undefined ? "" : `until ${due}`} by itself: no worker is needed.`,
+    );
   }
   if (retry !== null) {
     const why = retry.error === null ? "" : `, after ${retry.error.code}: ${retry.error.message}`;

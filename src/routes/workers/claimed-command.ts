@@ -8,7 +8,7 @@ export function commandAnswer(
   { command, attempt, trustDomain, leaseExpiresAt, tool, spec }: ClaimedCommand,
   secrets: Pick<ClaimSecrets, "ofClaim">,
 ): ClaimedCommandAnswer {
-  const { context, loop, claim, trace } = command;
+  const { context, loop, claim, trace, woken } = command;
   const { parent_execution_id } = context;
   return {
     command_id: command.command_id,
@@ -27,6 +27,7 @@ export function commandAnswer(
     context: context as unknown as JsonObject,
     ...(loop !== undefined && { loop: loop as unknown as JsonObject }),
     ...(claim !== undefined && { claim }),
+    ...(woken !== undefined && { woken: woken as unknown as JsonObject }),
     ...(trace !== undefined && { trace }),
     ...(parent_execution_id !== undefined && { parent_execution_id }),
   };

@@ -14,6 +14,7 @@ import { currentRef } from "./results.ts";
 /** Types of event that a worker may send. All others are decided by the engine. */
 export const REPORTED_TYPES = [
   "command.started",
+  "command.parked",
   "task.progress",
   "task.done",
   "call.done",
@@ -51,6 +52,23 @@ export const EnvelopeInput = v.strictObject({
   status: v.picklist(["ok", "error"]),
   reference: v.exactOptional(v.nullable(object)),
   context: v.exactOptional(object),
+});
+
+/** What a parked command waits for. */
+const WaitInput = v.strictObject({
+  kind: v.literal("timer"),
+  due: Timestamp,
+  expires: v.exactOptional(Timestamp),
+  timeout_ms: v.exactOptional(v.pipe(v.number(), v.minValue(0))),
+});
+
+/** Where a parked command goes on. */
+const ResumeInput = v.strictObject({
+  task: shortText,
+  iteration: v.exactOptional(count),
+  run: count,
+  serial: count,
+  started_at: Timestamp,
 });
 
 /** One event of a batch. */
@@ -141,7 +159,7 @@ export function fromInput(input: EventInput, worker: string, now: number): Repor
   event["worker"] = worker;
   // The specification has a task's label in the result's context.
   const task = input.task ?? own(context, "task");
-  if (task !== undefined && /^(task|call)\./.test(input.event_type)) event["task"] = task;
+  if (task !== undefined && /^(task|call|command\.parked)/.test(input.event_type)) event["task"] = task;
   const problem = complete(event, input);
   return problem ?? (event as unknown as ReportedEvent);
 }
@@ -162,6 +180,10 @@ const BODY_FIELDS = [
   "rows",
   "iterations",
   "child_execution_id",
+  "wait",
+  "resume",
+  "wake_at",
+  "limit",
 ] as const;
 /** Fields that the input has under the event's own names. */
 const INPUT_FIELDS = [
@@ -192,6 +214,18 @@ function complete(event: Record<string, unknown>, input: EventInput): string | u
   switch (input.event_type) {
     case "command.started":
       return undefined;
+    case "command.parked":
+      return (
+        wrong(event, "task", isText) ??
+        wrong(event, "wait", (value) => v.is(WaitInput, value)) ??
+        wrong(event, "resume", (value) => v.is(ResumeInput, value)) ??
+        wrong(event, "wake_at", isTimestamp) ??
+        wrong(
+          event,
+          "limit",
+          isOptional((value) => value === true),
+        )
+      );
     case "task.progress":
       event["run"] ??= 1;
       event["task_run_id"] ??= "";

@@ -12,6 +12,7 @@ import {
   Timestamp,
   VersionNumber,
 } from "../words/wire.ts";
+import { OPEN_COMMANDS_MAX, OpenCommandAnswer, WaitingForAnswer } from "./commands.ts";
 import { EventIdText } from "./events.ts";
 import { SealedFlag } from "./results.ts";
 import { ReusedFromAnswer } from "./steering.ts";
@@ -21,8 +22,8 @@ import { ReusedFromAnswer } from "./steering.ts";
  * routes validate with these, `/api/openapi.json` is made from them, and the command line reads answers by them.
  */
 
-/** States of one step. */
-export const STEP_STATES = ["PENDING", "RUNNING", "COMPLETED", "FAILED", "SKIPPED"] as const;
+/** States of one step. WAITING: all that it does is to wait for a time, and no worker waits with it. */
+export const STEP_STATES = ["PENDING", "RUNNING", "WAITING", "COMPLETED", "FAILED", "SKIPPED"] as const;
 
 /** Longest reason of a cancellation, in characters. */
 export const REASON_MAX = 1_024;
@@ -203,35 +204,6 @@ export const NextRetryAnswer = v.object({
 });
 export type NextRetryAnswer = v.InferOutput<typeof NextRetryAnswer>;
 
-/** Most open commands that an execution's answer lists. */
-export const OPEN_COMMANDS_MAX = 100;
-
-/** A command that has not ended: work that waits for a worker, or is with one. */
-export const OpenCommandAnswer = v.object({
-  command_id: IdText,
-  // Absent: an older server's answer.
-  execution_id: v.exactOptional(IdText),
-  status: v.exactOptional(
-    v.pipe(
-      v.picklist(["PENDING", "CLAIMED", "RUNNING"]),
-      v.description("PENDING while it waits for a worker; RUNNING once its worker has reported that it started."),
-    ),
-  ),
-  step: v.string(),
-  attempt: v.pipe(count, v.description("Claims so far; 0 while it waits for the first.")),
-  worker: v.nullable(v.string()),
-  // Absent: an older server's answer.
-  issued_at: v.exactOptional(v.pipe(Timestamp, v.description("Since when there is this work."))),
-  claimed_at: v.nullable(v.pipe(Timestamp, v.description("Of the first claim."))),
-  kinds: v.exactOptional(
-    v.pipe(v.array(v.string()), v.description("Kinds of task that its worker must run; empty: any worker can.")),
-  ),
-  labels: v.exactOptional(v.pipe(v.record(v.string(), v.string()), v.description("Labels that its worker must have."))),
-  iterations: v.exactOptional(v.object({ from: count, to: v.pipe(count, v.description("Exclusive.")) })),
-  children: v.exactOptional(v.pipe(v.array(IdText), v.description("Open executions that it has called."))),
-});
-export type OpenCommandAnswer = v.InferOutput<typeof OpenCommandAnswer>;
-
 /** Query of `GET /api/executions/{execution_id}`. */
 export const ExecutionQuery = v.object({
   steps_after: v.exactOptional(
@@ -279,6 +251,13 @@ export const ExecutionAnswer = v.object({
       v.description(`While it is open: its open commands, ${OPEN_COMMANDS_MAX} at most.`),
     ),
   ),
+  // Absent: an older server's answer.
+  waiting_for: v.exactOptional(
+    v.pipe(
+      v.array(WaitingForAnswer),
+      v.description(`What it waits for by itself, the soonest first, ${OPEN_COMMANDS_MAX} at most.`),
+    ),
+  ),
 });
 export type ExecutionAnswer = v.InferOutput<typeof ExecutionAnswer>;
 
@@ -286,16 +265,6 @@ export type ExecutionAnswer = v.InferOutput<typeof ExecutionAnswer>;
 export const StateQuery = v.object({
   at: v.exactOptional(v.pipe(EventIdText, v.description("An event of its log; the newest by default."))),
 });
-
-/** Something that an execution waits for. */
-const WaitingForAnswer = v.object({
-  step: v.string(),
-  iteration: v.exactOptional(v.pipe(count, v.description("Of a loop."))),
-  kind: v.pipe(v.literal("retry"), v.description("`retry`: the back-off of a task that failed.")),
-  name: v.pipe(v.string(), v.description("The task.")),
-  due: v.pipe(Timestamp, v.description("When it goes on, by the worker's clock.")),
-});
-export type WaitingForAnswer = v.InferOutput<typeof WaitingForAnswer>;
 
 /** Answer of `GET /api/executions/{execution_id}/state`: what the execution's answer would have been after that event. */
 export const ExecutionStateAnswer = v.object({

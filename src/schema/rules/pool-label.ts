@@ -28,7 +28,16 @@ export const SERVER_POOL = "@server";
  * Kinds of tasks that run inside servers: calls of other services, and no code. `transfer`, `duckdb` and their like would keep the
  * server's processor busy, or read its files.
  */
-export const SERVER_KINDS: readonly string[] = ["http", "sqldb", "nats", "artifact", "noop", "playbook", "workbook"];
+export const SERVER_KINDS: readonly string[] = [
+  "http",
+  "sqldb",
+  "nats",
+  "artifact",
+  "noop",
+  "wait",
+  "playbook",
+  "workbook",
+];
 
 /** How the names of the workers inside servers begin. No other worker may have such a name. */
 export const SERVER_WORKER_PREFIX = "@server:";

@@ -14,6 +14,8 @@ export interface Command {
   loop?: CommandLoop;
   /** Present on a cursor's claim: the most rows to take. */
   claim?: { max_rows: number };
+  /** Present where it was parked: it goes on with the task that waited. */
+  woken?: Woken;
   /** Whose code it runs and in whose name, as its claim says; absent where one person runs everything. */
   trust_domain?: string;
   /** `traceparent` of the trace that it belongs to. */
@@ -65,3 +67,49 @@ export interface CommandContext {
   /** Present where templates read the keychain: whose entries they may be, and since when the execution runs. */
   keychain?: { root_execution_id: string; root_catalog_id: string; execution_started_at: number };
 }
+
+/** What a parked command waits for. */
+export interface Wait {
+  /** `timer`: a time alone. */
+  kind: "timer";
+  /** When that is, RFC 3339. */
+  due: string;
+  /** When the task's time-out ends the wait, RFC 3339, where that is before. */
+  expires?: string;
+  /** The task's time-out in milliseconds, with `expires`. */
+  timeout_ms?: number;
+}
+
+/** Where the work of a parked command goes on: its task, as it was when it was parked. */
+export interface ResumePoint {
+  task: string;
+  /** Absent outside loops. */
+  iteration?: number;
+  /** Run of this task by its retry policy, from 1. */
+  run: number;
+  /** Place of the task run in the pipeline's course. */
+  serial: number;
+  /** When the first run of the task began, RFC 3339. */
+  started_at: string;
+}
+
+/** A command that no worker holds, until what it waits for has come. */
+export interface ParkedWork {
+  wait: Wait;
+  resume: ResumePoint;
+  /** When it goes on whatever else comes, RFC 3339; absent: never by itself. */
+  wake_at?: string;
+  /** At `wake_at` the time of its step is over. */
+  limit?: true;
+}
+
+/** What has come of a {@link Wait}, as the command is given it when it goes on. */
+export interface Woken extends ParkedWork {
+  /** Since when it had waited, milliseconds since 1970. */
+  since: number;
+  /** When it was woken, milliseconds since 1970. */
+  at: number;
+}
+
+/** The result of a task that waited. */
+export type WaitResult = { outcome: "elapsed"; at: string } & Record<string, Json>;

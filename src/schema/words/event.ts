@@ -1,3 +1,4 @@
+import type { ParkedWork } from "./command.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Accumulate } from "./manifest.ts";
 import type { TaskError } from "./outcome.ts";
@@ -194,6 +195,10 @@ export interface EventBodies {
     lost_by?: string;
   };
   "command.started": CommandRef;
+  /** Its task waits for something that no worker has to wait for: the claim is over, and no worker has it until `command.woken`. */
+  "command.parked": CommandRef & ParkedWork & { task: string; iteration?: number };
+  /** What it waited for has come: it may be claimed again. */
+  "command.woken": { command_id: string; step: string };
   "task.done": CommandRef & {
     task: string;
     /** The run of the step that it is part of. */

@@ -21,6 +21,7 @@ export const RUNNABLE_KINDS = [
   "duckdb",
   "warehouse",
   "transfer",
+  "wait",
 ] as const;
 
 /** A kind of task that this program can run. */

@@ -123,6 +123,11 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     key: "Columns that tell rows apart, for upsert.",
     chunk_size: "Rows in a batch; default 10,000.",
   },
+  wait: {
+    for: "How long: `30s`, `15m`, `1h30m`, `2d`, or a number of seconds.",
+    until: "The moment, as `2026-01-31T12:00:00Z`; without an offset in `timezone`.",
+    timezone: "Time zone of `until`, as `Europe/Berlin`; default UTC.",
+  },
   noop: { result: "The result; default `{status: ok}`." },
 };
 

@@ -1,4 +1,5 @@
 import { calledTask, type Program, requiredKinds } from "../../engine/program/program.ts";
+import { isUnclaimed } from "../../engine/state/evolve-wait.ts";
 import {
   type ExecutionState,
   isTerminal,
@@ -8,15 +9,13 @@ import {
   type StepState,
 } from "../../engine/state/state.ts";
 import type { OpenChild } from "../../repositories/executions/execution-list.ts";
-import {
-  type ArcAnswer,
-  type ExecutionAnswer,
-  type ExecutionStateAnswer,
-  type NextRetryAnswer,
-  OPEN_COMMANDS_MAX,
-  type OpenCommandAnswer,
-  type StepAnswer,
-  type WaitingForAnswer,
+import { OPEN_COMMANDS_MAX, type OpenCommandAnswer, type WaitingForAnswer } from "../../schema/api/commands.ts";
+import type {
+  ArcAnswer,
+  ExecutionAnswer,
+  ExecutionStateAnswer,
+  NextRetryAnswer,
+  StepAnswer,
 } from "../../schema/api/executions.ts";
 import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
@@ -32,6 +31,7 @@ export interface DerivedDetail {
   arcs: ArcAnswer[];
   commands: OpenCommandAnswer[];
   next_retry: NextRetryAnswer | null;
+  waiting_for: WaitingForAnswer[];
   paused?: NonNullable<ExecutionAnswer["paused"]>;
 }
 
@@ -52,6 +52,7 @@ export function detailOf(
     arcs: arcsOf(state),
     commands: openCommandsOf(state, program, children),
     next_retry: nextRetryOf(state, now),
+    waiting_for: waitingForOf(state, now),
     ...(state.paused !== undefined && { paused: pauseOf(state.paused) }),
   };
 }
@@ -69,6 +70,7 @@ function pauseOf({ at, by, reason }: NonNullable<ExecutionState["paused"]>) {
 function stepsOf(state: ExecutionState, program: Program, only?: ReadonlySet<string>): StepAnswer[] {
   const names = [...program.steps.keys()];
   const isOver = isTerminal(state.status);
+  const waiting = waitingSteps(state);
   const hasChanges = only === undefined || only.size > 0;
   return names
     .map((name, index) => ({ name, index, step: knownStep(state, name) }))
@@ -76,8 +78,19 @@ function stepsOf(state: ExecutionState, program: Program, only?: ReadonlySet<str
     .sort((left, right) => rank(left.step) - rank(right.step) || left.index - right.index)
     .map(({ name, step }) => {
       const answer = stepAnswer(name, step);
-      return isOver && isPending(step) ? { ...answer, status: "SKIPPED" } : answer;
+      if (isOver && isPending(step)) return { ...answer, status: "SKIPPED" };
+      return waiting.has(name) ? { ...answer, status: "WAITING" } : answer;
     });
+}
+
+/** Steps of which every open command is parked. */
+function waitingSteps({ status, commands }: ExecutionState): ReadonlySet<string> {
+  const waiting = new Set<string>();
+  const busy = new Set<string>();
+  if (isTerminal(status)) return waiting;
+  for (const { step, parked } of Object.values(commands)) (parked === undefined ? busy : waiting).add(step);
+  for (const step of busy) waiting.delete(step);
+  return waiting;
 }
 
 /** The arcs that were taken, in the order in which their steps first ended, and how often: more than once around a loop. */
@@ -140,13 +153,14 @@ function openCommandsOf(state: ExecutionState, program: Program, children: reado
   if (isTerminal(state.status)) return [];
   const entries = Object.entries(state.commands).slice(0, OPEN_COMMANDS_MAX);
   return entries.map(([command_id, command]) => {
-    const { step, attempt, worker, issuedAt, startedAt, iterations, claim, running } = command;
+    const { step, worker, issuedAt, startedAt, iterations, claim } = command;
+    const attempt = command.attempt - (command.parks ?? 0) + (command.released === true ? 1 : 0);
     const called = children.filter(({ key }) => key.startsWith(`${command_id}-`)).map(({ executionId }) => executionId);
     const labels = program.steps.get(step)?.step.labels;
     return {
       command_id,
       execution_id: state.executionId,
-      status: running === true ? "RUNNING" : attempt === 0 ? "PENDING" : "CLAIMED",
+      status: statusOf(command),
       step,
       attempt,
       worker,
@@ -158,6 +172,12 @@ function openCommandsOf(state: ExecutionState, program: Program, children: reado
       ...(called.length > 0 && { children: called }),
     };
   });
+}
+
+function statusOf(command: OpenCommand): NonNullable<OpenCommandAnswer["status"]> {
+  if (command.parked !== undefined) return "WAITING";
+  if (isUnclaimed(command)) return "PENDING";
+  return command.running === true ? "RUNNING" : "CLAIMED";
 }
 
 /** True if an open command may have called another execution. */
@@ -185,26 +205,35 @@ function nextRetryOf(state: ExecutionState, now: number): NextRetryAnswer | null
   return next ?? null;
 }
 
-/** The tasks that waited for their next run at a moment, the soonest first, {@link OPEN_COMMANDS_MAX} at most. */
+/** What an execution waits for by itself at a moment, the soonest first, {@link OPEN_COMMANDS_MAX} at most. */
 function waitingForOf(state: ExecutionState, now: number): WaitingForAnswer[] {
   if (isTerminal(state.status)) return [];
-  return Object.values(state.commands)
-    .flatMap(({ step, iterations, retries = {} }) =>
-      Object.entries(retries).map(([iteration, { task, at }]): WaitingForAnswer => {
-        const which = iterations === null ? {} : { iteration: Number(iteration) };
-        return { step, ...which, kind: "retry", name: task, due: at };
-      }),
-    )
-    .filter(({ due }) => Date.parse(due) > now)
-    .sort((left, right) => Date.parse(left.due) - Date.parse(right.due))
-    .slice(0, OPEN_COMMANDS_MAX);
+  const found: WaitingForAnswer[] = [];
+  for (const { step, iterations, retries = {}, parked } of Object.values(state.commands)) {
+    const which = (iteration: number) => (iterations === null ? { step } : { step, iteration });
+    if (parked !== undefined) {
+      const { wait, wake_at: due, since, resume } = parked;
+      const times = { ...defined({ due }), since: new Date(since).toISOString() };
+      found.push({ ...which(resume.iteration ?? 0), kind: wait.kind, ...times });
+    }
+    for (const [iteration, { task, at }] of Object.entries(retries)) {
+      if (Date.parse(at) > now) found.push({ ...which(Number(iteration)), kind: "retry", name: task, due: at });
+    }
+  }
+  const timeOf = ({ due }: WaitingForAnswer) => (due === undefined ? Number.POSITIVE_INFINITY : Date.parse(due));
+  return found.sort((left, right) => timeOf(left) - timeOf(right)).slice(0, OPEN_COMMANDS_MAX);
 }
 
 /** What the API says of an execution as it was after an event: what {@link detailOf} would have said then, and its variables. */
 export function pastStateOf(view: PastView): Omit<ExecutionStateAnswer, "execution_id"> {
   const { state, at, lastEventId } = view;
   const now = Date.parse(at);
-  const { steps, stepsTotal, workload, arcs, commands, next_retry, paused } = detailOf(view, [], now, undefined);
+  const { steps, stepsTotal, workload, arcs, commands, next_retry, waiting_for, paused } = detailOf(
+    view,
+    [],
+    now,
+    undefined,
+  );
   return {
     event_id: lastEventId,
     at,
@@ -218,7 +247,7 @@ export function pastStateOf(view: PastView): Omit<ExecutionStateAnswer, "executi
     arcs,
     commands,
     next_retry,
-    waiting_for: waitingForOf(state, now),
+    waiting_for,
     ...defined({ paused }),
   };
 }

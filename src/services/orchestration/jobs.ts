@@ -1,4 +1,5 @@
 import { type Acceptance, accept } from "../../engine/state/accept.ts";
+import { isUnclaimed } from "../../engine/state/evolve-wait.ts";
 import { openCommand } from "../../engine/state/state.ts";
 import type { ExecutionStart, IssuedCommand } from "../../ports/execution-store.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
@@ -269,7 +270,10 @@ export function heldStepsJob(executionId: string, commands: readonly IssuedComma
       // Their rows say so: they are taken up by the resumption.
       if (state.status === "PAUSED") return;
       // Another server's worker may have been faster, or the execution has been stopped.
-      for (const command of commands) if (openCommand(state, command.commandId)?.attempt === 0) changes.adopt(command);
+      for (const command of commands) {
+        const open = openCommand(state, command.commandId);
+        if (open !== undefined && isUnclaimed(open)) changes.adopt(command);
+      }
     },
   };
 }

@@ -276,6 +276,8 @@ export interface Recovery {
   recover(idleMs: number): Promise<number>;
   /** Ends executions that are past their deadline. */
   expire(): Promise<number>;
+  /** Wakes parked commands whose time has come; returns their number, at most 1,000: then there may be more. */
+  wake(): Promise<number>;
   /** Evicts idle executions from memory. */
   sweep(): void;
 }

@@ -11,6 +11,7 @@ import type { UndecidedEvent } from "./memory/load-execution.ts";
 import type { Recovery } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import { failBatch } from "./report.ts";
+import { wakeDue } from "./wake.ts";
 
 /** Rows read in one statement. */
 const PAGE = 500;
@@ -53,6 +54,7 @@ export function createRecovery(parts: OrchestratorParts): Recovery {
       }
       return overdue.length;
     },
+    wake: () => wakeDue(parts),
     sweep: () => cache.sweep(),
   };
 }

@@ -1,3 +1,4 @@
+import { isUnclaimed } from "../../engine/state/evolve-wait.ts";
 import { openCommand } from "../../engine/state/state.ts";
 import { runJob } from "./jobs.ts";
 import type { Orchestrator } from "./orchestrator.ts";
@@ -19,7 +20,7 @@ export async function takeUp(
     const cached = parts.cache.entry(executionId);
     await parts.cache.load(cached);
     const commands = Object.entries(cached.live?.state.commands ?? {});
-    const waiting = commands.flatMap(([id, { attempt }]) => (attempt === 0 ? [id] : []));
+    const waiting = commands.flatMap(([id, command]) => (isUnclaimed(command) ? [id] : []));
     for (let at = 0; at < waiting.length; at += PAGE) {
       const ids = waiting.slice(at, at + PAGE);
       if (parts.pureSteps !== undefined) await runPure(parts, executionId, ids);
@@ -45,7 +46,8 @@ async function runPure(
       const changes = round.changes(executionId);
       if (changes === undefined || changes.live.state.status !== "RUNNING") return;
       for (const body of bodies) {
-        if (openCommand(changes.live.state, body.command_id)?.attempt === 0) changes.takeUp(body);
+        const open = openCommand(changes.live.state, body.command_id);
+        if (open !== undefined && isUnclaimed(open)) changes.takeUp(body);
       }
     },
   }));

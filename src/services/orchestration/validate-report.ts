@@ -1,4 +1,4 @@
-import { accept } from "../../engine/state/accept.ts";
+import { accept, endsClaim } from "../../engine/state/accept.ts";
 import { hasEnded } from "../../engine/state/evolve-loop.ts";
 import { type ExecutionState, isTerminal, openCommand } from "../../engine/state/state.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
@@ -97,7 +97,7 @@ function note(event: ReportedEvent, ahead: Ahead): void {
     const ended = ahead.iterations.get(id) ?? new Set();
     ahead.iterations.set(id, ended.add(event.iteration));
   }
-  if (event.type === "command.completed" || event.type === "command.failed") ahead.ended.add(id);
+  if (endsClaim(event)) ahead.ended.add(id);
 }
 
 function resultKey(command: string, iteration: number, task: string): string {

@@ -77,7 +77,9 @@ async function runIteration(
     written: {},
   };
   const state = freshState(names, { ...written });
-  const end = await runPipeline({ context, step, state, ref: { ...ref, iteration }, report, signal });
+  const { woken } = context.place.command;
+  const resumed = woken?.resume.iteration === iteration ? { woken } : {};
+  const end = await runPipeline({ context, step, state, ref: { ...ref, iteration }, report, signal, ...resumed });
   const body = {
     ...ref,
     iteration,

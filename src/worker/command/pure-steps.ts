@@ -31,7 +31,7 @@ const ITERATIONS_MAX = 64;
  * Runs commands of steps without effects, as a worker does, but at once: nothing is called, stored, read or waited for.
  *
  * `suits` is true if the commands of a step may be run so: all its tasks are of a pure kind, and it has nothing that would have to be
- * waited for (retries, time limits), fetched (credentials, keychain, a worker's environment) or sealed.
+ * waited for (retries, time limits but those of a wait), fetched (credentials, keychain, a worker's environment) or sealed.
  *
  * `run` gives what a worker would report of the command's first claim, and its size in characters, roughly. It gives undefined if
  * the command turns out to need more than its own data (a stored payload, a sealed value, a secret, too much work), and never rejects
@@ -47,7 +47,11 @@ export function createPureSteps({ worker, clock, random, signal }: PureStepsDeps
       known.set(step, verdict);
       return verdict;
     },
-    async run(source: CommandProgram, command: Command): Promise<{ events: FlowEvent[]; size: number } | undefined> {
+    async run(
+      source: CommandProgram,
+      command: Command,
+      attempt: number,
+    ): Promise<{ events: FlowEvent[]; size: number } | undefined> {
       // Where a trace's spans are kept, the worker's are among them.
       if (command.trace !== undefined || (command.loop?.items.length ?? 0) > ITERATIONS_MAX) return undefined;
       let isLeft = false;
@@ -68,7 +72,7 @@ export function createPureSteps({ worker, clock, random, signal }: PureStepsDeps
         log: () => undefined,
       };
       const report = async (more: readonly FlowEvent[]) => void events.push(...more);
-      await runCommand(deps, source, { command, attempt: 1 }, report, signal);
+      await runCommand(deps, source, { command, attempt }, report, signal);
       if (!isLeft && account.left >= 0) return { events, size: jsonSize(events as unknown as Json) };
       const step = source.program.steps.get(command.step);
       // Its next command would be tried in vain as well.
@@ -79,13 +83,16 @@ export function createPureSteps({ worker, clock, random, signal }: PureStepsDeps
 }
 
 function isPure(program: Program, { step, tasks, timeoutMs, needs }: ProgramStep): boolean {
-  if (timeoutMs !== undefined || step.loop?.cursor !== undefined || step.result.sensitive) return false;
+  // A wait is parked, whatever its limits.
+  const waits = tasks.length === 1 && tasks[0]?.task.kind === "wait";
+  if ((timeoutMs !== undefined && !waits) || step.loop?.cursor !== undefined || step.result.sensitive) return false;
   if (needs.members.has("keychain") || needs.members.has("env") || needs.names.has("env")) return false;
   return tasks.every((task) => isPureTask(task) && isPureTask(calledTask(program, task) ?? task, PURE_KINDS));
 }
 
 /** @param kinds the kinds that count; absent: all. */
 function isPureTask({ task, auth, timeoutMs, policy }: ProgramTask, kinds?: ReadonlySet<string>): boolean {
-  if (kinds?.has(task.kind) === false || auth !== undefined || timeoutMs !== undefined) return false;
+  if (kinds?.has(task.kind) === false || auth !== undefined) return false;
+  if (timeoutMs !== undefined && task.kind !== "wait") return false;
   return !task.result.sensitive && policy.every(({ rule }) => rule.do !== "retry" && rule.do !== "jump");
 }

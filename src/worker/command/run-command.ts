@@ -2,13 +2,14 @@ import { taskScope } from "../../engine/decide/task-scope.ts";
 import { milliseconds } from "../../engine/decide/time-limit.ts";
 import type { ProgramStep } from "../../engine/program/program.ts";
 import { createSecrets, type Secrets } from "../../engine/sealing/secrets.ts";
+import { endsClaim } from "../../engine/state/accept.ts";
 import { type LoadedReferences, loadedReferences } from "../../language/template/loaded-references.ts";
 import type { Template } from "../../language/template/template.ts";
 import type { WritableResultStore } from "../../ports/result-store.ts";
 import type { Command, CommandLoop } from "../../schema/words/command.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
-import type { CommandRef } from "../../schema/words/event.ts";
+import type { CommandRef, FlowEvent } from "../../schema/words/event.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { after, timedOut } from "../deadline.ts";
 import type { CommandProgram, Report, WorkerDeps } from "../deps.ts";
@@ -19,6 +20,7 @@ import { type SealedWork, sealWork } from "../secrets/seal-work.ts";
 import type { CommandContext } from "../task/command-context.ts";
 import { freshState, pipelineMark, runPipeline } from "../task/pipeline.ts";
 import type { PipelineRun } from "../task/pipeline-run.ts";
+import { Parked } from "../task/wait.ts";
 import { runIterations } from "./iterations.ts";
 import { runCursorClaim } from "./run-cursor-claim.ts";
 import { stepInput } from "./step-input.ts";
@@ -32,7 +34,7 @@ export interface ClaimedCommand {
 
 /**
  * Runs one claimed command to its end and reports what happens: every task run, every iteration, and last
- * `command.completed` or `command.failed`. Aborting the signal stops the tools; the command then fails as cancelled.
+ * `command.completed` or `command.failed`, or that it is parked. Aborting the signal stops the tools; the command then fails as cancelled.
  */
 export async function runCommand(
   parts: WorkerDeps,
@@ -67,6 +69,7 @@ export async function runCommand(
       await runIterations(context, step, opened.loop ?? command.loop, ref, report, frame.signal);
     } else await runStep(context, step, ref, report, limit.signal);
   } catch (error) {
+    if (error instanceof Parked) return await report([parkedEvent(error, ref, limit?.endsAt, deps.clock.now())]);
     // WHATEVER went wrong, the command must get its end: a command without one would hold its execution forever.
     const code = error instanceof FlowError ? error.code : "INTERNAL";
     const failure: TaskError = {
@@ -84,12 +87,27 @@ export async function runCommand(
   }
 }
 
+/** The command waits until its own moment, or until the time of its step is over. */
+function parkedEvent({ wait, resume }: Parked, ref: CommandRef, limit: number | undefined, at: number): FlowEvent {
+  const due = Date.parse(wait.expires ?? wait.due);
+  const isLimit = limit !== undefined && limit < due;
+  return {
+    type: "command.parked",
+    at,
+    ...ref,
+    task: resume.task,
+    ...(resume.iteration !== undefined && { iteration: resume.iteration }),
+    ...{ wait, resume, wake_at: new Date(isLimit ? limit : due).toISOString() },
+    ...(isLimit && { limit: true }),
+  };
+}
+
 /** Work that lasts longer has a `command.started` in the log (decisions, "Event types"); short work saves the row. */
 const STARTED_AFTER_MS = 250;
 
-/** `noop` never lasts; a timer for each of a hundred thousand would be a fifth of its cost. */
+/** `noop` and `wait` never last; a timer for each of a hundred thousand would be a fifth of their cost. */
 function mayLast(step: ProgramStep): boolean {
-  return step.tasks.some(({ task }) => task.kind !== "noop");
+  return step.tasks.some(({ task }) => task.kind !== "noop" && task.kind !== "wait");
 }
 
 /**
@@ -115,7 +133,7 @@ function markingStart(
     cancel();
   };
   const inOrder: Report = async (events) => {
-    if (events.some(({ type }) => type === "command.completed" || type === "command.failed")) {
+    if (events.some(endsClaim)) {
       endMark();
       await underWay;
     }
@@ -167,6 +185,8 @@ function forgettingResults(store: WritableResultStore, references: LoadedReferen
 /** Aborts at a step's own time-out. */
 interface Limit {
   signal: AbortSignal;
+  /** Milliseconds since 1970; undefined: no limit. */
+  endsAt?: number;
   end: () => void;
 }
 
@@ -194,10 +214,12 @@ function frameDeadline(context: CommandContext, step: ProgramStep, loop: Command
 function limitUntil(context: CommandContext, endsAt: number, reason: FlowError, signal: AbortSignal): Limit {
   const controller = new AbortController();
   const expire = () => controller.abort(reason);
-  const leftMs = endsAt - context.deps.clock.now();
+  // A server's clock woke it for that: this one may be behind.
+  const isOver = context.place.command.woken?.limit === true;
+  const leftMs = isOver ? 0 : endsAt - context.deps.clock.now();
   if (leftMs <= 0) expire();
   const end = after(context.deps.clock, Math.max(0, leftMs), expire);
-  return { signal: AbortSignal.any([signal, controller.signal]), end };
+  return { signal: AbortSignal.any([signal, controller.signal]), endsAt, end };
 }
 
 async function runStep(
@@ -207,8 +229,9 @@ async function runStep(
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
-  const state = freshState(undefined, {}, context.place.command.context.parent_iter);
-  const run: PipelineRun = { context, step, state, ref, report, signal };
+  const { command } = context.place;
+  const state = freshState(undefined, {}, command.context.parent_iter);
+  const run: PipelineRun = { context, step, state, ref, report, signal, ...defined({ woken: command.woken }) };
   const end = await runPipeline(run);
   const at = context.deps.clock.now();
   const body = {

@@ -1,3 +1,4 @@
+import { endsClaim } from "../../engine/state/accept.ts";
 import type { ClaimedWork } from "../../ports/work-server.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { after } from "../deadline.ts";
@@ -85,7 +86,7 @@ export function createReporter<C extends ReportingClaim>(parts: ReporterParts<C>
       // After the end nothing is news. A server that finds an event after it refuses the end too, as of no open command.
       if (outbox.closed || outbox.ended) return;
       const texts = events.map((event) => withAttachments(textOf(event, command), event, attachments));
-      const isEnd = events.some(({ type }) => type === "command.completed" || type === "command.failed");
+      const isEnd = events.some(endsClaim);
       queue.add(outbox, texts, isEnd);
       sender.added(queue.isUrgent());
       if (turns.isOver()) await turns.next();

@@ -3,6 +3,7 @@ import type { ProgramTask } from "../../engine/program/program.ts";
 import type { Secrets } from "../../engine/sealing/secrets.ts";
 import type { LoadedReferences } from "../../language/template/loaded-references.ts";
 import type { RenderOptions } from "../../language/template/template.ts";
+import type { Wait, Woken } from "../../schema/words/command.ts";
 import type { ProgressNumbers, TaskLog } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { CommandProgram, WorkerDeps } from "../deps.ts";
@@ -20,6 +21,10 @@ export interface TaskRun {
   report(progress: ProgressNumbers, log?: TaskLog): Promise<void>;
   /** What the run writes. */
   log: RunLog;
+  /** Present where the run goes on after a wait. */
+  woken?: Woken;
+  /** Ends the work on the command until what it waits for has come. */
+  park(wait: Wait): never;
   /** What arrived over the arc, until the task's own inputs are rendered: its rules and its `set` read them too. */
   input: JsonObject;
 }

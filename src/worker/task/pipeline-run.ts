@@ -1,5 +1,6 @@
 import type { PipelineNames } from "../../engine/decide/task-scope.ts";
 import type { ProgramStep } from "../../engine/program/program.ts";
+import type { Woken } from "../../schema/words/command.ts";
 import type { CommandRef } from "../../schema/words/event.ts";
 import type { Report } from "../deps.ts";
 import type { Accumulation } from "./accumulate.ts";
@@ -14,6 +15,8 @@ export interface PipelineRun {
   ref: CommandRef & { iteration?: number };
   report: Report;
   signal: AbortSignal;
+  /** Present where it goes on after a wait, with the task that waited. */
+  woken?: Woken;
 }
 
 /** Where one pipeline stands: what its tasks gave, and what they wrote. Changes as it runs. */

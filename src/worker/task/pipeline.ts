@@ -5,6 +5,7 @@ import type { Secrets } from "../../engine/sealing/secrets.ts";
 import { taskAccumulate } from "../../engine/state/results.ts";
 import type { Outcome } from "../../language/views/output-view.ts";
 import type { Scope } from "../../language/views/scope.ts";
+import type { Wait, Woken } from "../../schema/words/command.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { FlowEvent, ProgressNumbers, TaskLog, TaskResult, Write } from "../../schema/words/event.ts";
 import { isJsonObject, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
@@ -14,10 +15,12 @@ import type { ResultAbout, StoredResult } from "../../schema/words/result.ts";
 import { abortedResult } from "../deadline.ts";
 import { TASK_RUNS_MAX } from "../deps.ts";
 import { createRunLog } from "../reporting/progress.ts";
+import type { TaskRun } from "./command-context.ts";
 import { aboutOf, endRuns, isSensitive, keep, keepFailed, keptError, notKept, outcomeOf } from "./keep-result.ts";
 import type { PipelineRun, PipelineState } from "./pipeline-run.ts";
 import type { Kept } from "./store-result.ts";
 import { runTask } from "./task.ts";
+import { park } from "./wait.ts";
 
 /** How a pipeline ended. */
 export interface PipelineEnd {
@@ -39,8 +42,11 @@ export async function runPipeline(run: PipelineRun): Promise<PipelineEnd> {
   const { step } = run;
   const runsMax = run.context.deps.taskRunsMax ?? TASK_RUNS_MAX;
   const set: Write[] = [];
-  let position = 0;
-  let tries = freshTries(run, position, 0);
+  const { woken } = run;
+  let position = woken === undefined ? 0 : jumpTarget(step, 0, woken.resume.task);
+  let tries = freshTries(run, position, woken?.resume.serial ?? 0);
+  if (woken !== undefined)
+    Object.assign(tries, { runs: woken.resume.run - 1, startedAt: Date.parse(woken.resume.started_at), woken });
   for (let runs = 1; position < step.tasks.length; runs += 1) {
     const task = step.tasks[position];
     if (task === undefined) break;
@@ -68,6 +74,8 @@ interface RunTries {
   startedAt: number;
   /** How often the pipeline has come to this task by now. */
   page: number;
+  /** The next run goes on after a wait. */
+  woken?: Woken;
 }
 
 function freshTries({ context, step, state }: PipelineRun, position: number, serial: number): RunTries {
@@ -99,13 +107,19 @@ async function runOnce(
   const { clock, lease } = context.deps;
   // Nothing is begun that another worker may be doing by now: no first run, no retry, no page, no iteration.
   await lease?.held(run.signal);
-  const startedAt = clock.now();
+  const { woken } = tries;
+  delete tries.woken;
+  const startedAt = woken?.since ?? clock.now();
   const taskRunId = `${ref.command_id}-${ref.iteration ?? 0}-${tries.serial}`;
   const { input } = context.place.command.context;
   const log = createRunLog(isSensitive(run, task));
   const report = (progress: ProgressNumbers, lines?: TaskLog) =>
     run.report([progressEvent(run, { task: task.task.label, taskRunId, run: tries.runs, progress, log: lines })]);
-  const taskRun = { task, run: tries.runs, taskRunId, signal: run.signal, report, log, input };
+  const giveBack = (wait: Wait) => park(task.task.label, ref.iteration, tries, wait);
+  const taskRun: TaskRun = {
+    ...{ task, run: tries.runs, taskRunId, signal: run.signal, report, log, input, park: giveBack },
+    ...(woken !== undefined && { woken }),
+  };
   const answer = placed(await runTask(context, state, taskRun), run, task, tries.runs);
   const durationMs = Math.max(0, clock.now() - startedAt);
   const { result, stored } = await keep(run, taskRun, answer);

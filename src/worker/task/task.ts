@@ -22,6 +22,7 @@ import { type CommandContext, type TaskRun, traceparentOf } from "./command-cont
 import { type McpCall, prepareMcpCall } from "./mcp-call.ts";
 import type { PipelineState } from "./pipeline-run.ts";
 import { toPlainJson } from "./to-plain-json.ts";
+import { Parked, runWait } from "./wait.ts";
 
 /**
  * Runs a task once: inputs, config, credentials, tool, in this order. Never throws for a failure of the work; whatever
@@ -41,6 +42,7 @@ async function prepareAndExecute(context: CommandContext, state: PipelineState, 
     const prepared = await prepare(context, state, run, target);
     return await execute(context, state, run, target, prepared);
   } catch (error) {
+    if (error instanceof Parked) throw error;
     if (run.signal.aborted) return abortedResult(run.signal);
     return preparationFailed(error);
   }
@@ -146,6 +148,7 @@ async function execute(
     const child = (signal: AbortSignal) => callChild(context, state, prepared.config, prepared.ownInput, run, signal);
     return await withDeadline(deps.clock, child, prepared.timeoutMs, run.signal, describe(run));
   }
+  if (task.kind === "wait") return runWait(prepared.config, prepared.timeoutMs, deps.clock.now(), run.woken, run.park);
   const tool = await deps.tools.get(task.kind);
   const names = await codeNames(place.references, task, prepared.scope);
   const iteration = state.iteration?.index;

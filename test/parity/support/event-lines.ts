@@ -164,9 +164,12 @@ function cleanText(text: string): string {
       // Only a service has a sandbox, and says so.
       .replace(`. ${MISSING_FILE_HINT}`, "")
       .replace(/\b\d{15,}\b/g, "…")
+      .replace(TIME, "…")
   );
 }
 
+/** When a wait was over. */
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const MESSAGE_MAX = 2_000;
 /** `/folder/name.yaml` here, `catalog/name@1` there. */
 const DOCUMENT = /[\w./-]*\/(\w+)(?:\.yaml|@\d+)\b/g;

@@ -7,7 +7,15 @@ import { openServiceDatabase } from "../service-database.ts";
 
 // Nothing that one of the background works would find may be missing here.
 
-const NONE: LeftWork = { commands: false, batches: false, overdue: false, results: false, pools: false, bulk: false };
+const NONE: LeftWork = {
+  commands: false,
+  batches: false,
+  overdue: false,
+  results: false,
+  pools: false,
+  bulk: false,
+  waits: false,
+};
 
 let database: Database;
 let setup: StoreSetup;

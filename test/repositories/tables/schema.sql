@@ -109,9 +109,9 @@ CASE
     WHEN (status = ANY (ARRAY['CLAIMED'::text, 'RUNNING'::text])) THEN 0
     ELSE 3
 END))
-  command_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'PAUSED'::text, 'CLAIMED'::text, 'RUNNING'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
+  command_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'PAUSED'::text, 'PARKED'::text, 'CLAIMED'::text, 'RUNNING'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
   command_pkey PRIMARY KEY (command_id)
-  INDEX command_for_cancel btree (execution_id) WHERE (status = ANY (ARRAY['PENDING'::text, 'PAUSED'::text, 'CLAIMED'::text, 'RUNNING'::text]))
+  INDEX command_for_cancel btree (execution_id) WHERE (status = ANY (ARRAY['PENDING'::text, 'PAUSED'::text, 'PARKED'::text, 'CLAIMED'::text, 'RUNNING'::text]))
   INDEX command_for_claim btree (command_id) WHERE (status = 'PENDING'::text)
   INDEX command_for_group btree (kinds, COALESCE(jsonb_hash_extended(labels, (0)::bigint), (1)::bigint), command_id) WHERE (status = 'PENDING'::text)
   INDEX command_for_reaper btree (worker, command_id) WHERE (status = ANY (ARRAY['CLAIMED'::text, 'RUNNING'::text]))
@@ -446,6 +446,16 @@ table transient with fillfactor=80
   transient_revision CHECK ((revision > 0))
   transient_pkey PRIMARY KEY (bucket, key)
   INDEX transient_for_expiry btree (expires_at) WHERE (expires_at IS NOT NULL)
+
+table wait
+  command_id bigint not null
+  execution_id bigint not null
+  kind text not null
+  due_at timestamp(3) with time zone
+  taken_until timestamp(3) with time zone
+  wait_kind CHECK ((kind = 'timer'::text))
+  wait_pkey PRIMARY KEY (command_id)
+  INDEX wait_for_due btree (due_at) WHERE (due_at IS NOT NULL)
 
 table worker_pool
   name text collate "C" not null

@@ -42,6 +42,14 @@ function full(
   const end = { tasks: [task], set: [["ctx.a", 1]], results: [[task, { value: 1 }, 1]] };
   const bodies: Record<ReportedType, Body> = {
     "command.started": { meta: {} },
+    "command.parked": {
+      ...{ task, ...at },
+      meta: {
+        wait: { kind: "timer", due: head.created_at },
+        resume: { task, run: 1, serial: 0, started_at: head.created_at },
+        wake_at: head.created_at,
+      },
+    },
     "task.progress": { ...run, meta: { run: 1, progress: { rows: 1 }, log: { lines: ["a"], from: 0, dropped: 0 } } },
     "task.done": {
       ...run,
@@ -78,7 +86,7 @@ for (const path of ["e/one", "e/each"]) {
     const accepted = new Set<string>();
     let command = await claimed(path);
     for (const type of REPORTED_TYPES) {
-      const isEnd = type.includes(".iteration.") || /^command\.(completed|failed)$/.test(type);
+      const isEnd = type.includes(".iteration.") || /^command\.(completed|failed|parked)$/.test(type);
       for (const { what } of [...changed(full(type, command, iteration))]) {
         // The ids are those of the command that is open now.
         const event = [...changed(full(type, command, iteration))].find((one) => one.what === what)?.event;

@@ -51,6 +51,7 @@ function noTimeIsWasted({ tables: { store }, faults: { counts }, slots, interfer
     lives.set(command_id, life);
     life.ended = at;
     if (event_type === "command.claimed") life.claimed = at;
+    if (event_type === "command.woken") life.issued = at;
   }
   for (const [commandId, { issued, claimed, ended }] of lives) {
     const at = issued + patienceMs;
@@ -112,7 +113,7 @@ function effectsAreCounted({ tables: { store }, ledger }: Simulation): void {
     const event = fromRecord(record);
     if (event.type === "command.claimed" && event.worker === STEPS_SERVER) ofServers.add(event.command_id);
     if ("command_id" in event && ofServers.has(event.command_id)) continue;
-    if (event.type !== "task.done" || isChildCall(record.catalog_id, event)) continue;
+    if (event.type !== "task.done" || hasNoEffects(record.catalog_id, event)) continue;
     // Its input could not be made: after a step that was skipped, what templates name may be missing.
     if (event.error?.code === "CANCELLED" || event.error?.kind === "template") continue;
     const effects = ledger.effects.get(event.task_run_id) ?? [];
@@ -125,10 +126,10 @@ function* records(events: ReadonlyMap<string, EventRecord[]>): Generator<EventRe
   for (const log of events.values()) for (const record of log) if (!isMarker(record)) yield record;
 }
 
-/** A sub-playbook is an execution of its own: its side effects are not this one's. */
-function isChildCall(catalogId: string, { step, task }: EventOf<"task.done">): boolean {
+/** A sub-playbook is an execution of its own: its side effects are not this one's. A wait has none. */
+function hasNoEffects(catalogId: string, { step, task }: EventOf<"task.done">): boolean {
   const tasks = programOf(catalogId).program.steps.get(step)?.tasks ?? [];
-  return tasks.some((other) => other.task.label === task && other.task.kind === "playbook");
+  return tasks.some(({ task: { label, kind } }) => label === task && (kind === "playbook" || kind === "wait"));
 }
 
 function referencesOf(event: FlowEvent): ResultRef[] {

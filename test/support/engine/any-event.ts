@@ -114,6 +114,16 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
   ],
   "command.claimed": [ref, { worker: name }],
   "command.started": [ref, { worker: name }],
+  "command.parked": [
+    {
+      ...ref,
+      task: name,
+      wait: fc.record({ kind: fc.constant("timer" as const), due: timestamp }),
+      resume: fc.record({ task: name, run: count, serial: count, started_at: timestamp }),
+    },
+    { worker: name, iteration: count, wake_at: timestamp, limit: fc.constant(true) },
+  ],
+  "command.woken": [{ command_id: id, step: name }],
   "task.done": [
     {
       ...ref,

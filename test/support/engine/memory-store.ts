@@ -10,6 +10,7 @@ import type {
   FlushOutcome,
   IssuedCommand,
   KnownBatch,
+  ParkedCommand,
   ReadyCommand,
   Requirement,
   Snapshot,
@@ -60,6 +61,8 @@ export interface MemoryStore extends ExecutionStore {
   /** What commands were given when they were issued, as JSON; for tests to compare with. */
   issuedBodies: Map<string, string>;
   batches: Map<string, BatchRow>;
+  /** What parked commands wait for, by command. */
+  waits: Map<string, ParkedCommand & { executionId: string; takenUntil: number }>;
   /** Statements that wrote. */
   flushes: number;
 }
@@ -91,6 +94,7 @@ export function createMemoryStore(
     commands: new Map(),
     issuedBodies: new Map(),
     batches: new Map(),
+    waits: new Map(),
     flushes: 0,
     async reserveIds(count) {
       lastId += count;
@@ -191,6 +195,14 @@ export function createMemoryStore(
       const rows = [...store.executions.values()].filter(isOverdue);
       return rows.slice(0, limit).map(({ executionId }) => executionId);
     },
+    async takeDueWaits(leaseMs, limit) {
+      const due = [...store.waits.values()]
+        .filter(({ dueAt, takenUntil }) => dueAt !== null && dueAt <= now() && takenUntil <= now())
+        .sort((left, right) => (left.dueAt ?? 0) - (right.dueAt ?? 0))
+        .slice(0, limit);
+      for (const row of due) row.takenUntil = now() + leaseMs;
+      return due.map(({ commandId, executionId, dueAt }) => ({ commandId, executionId, dueAt: dueAt ?? 0 }));
+    },
   };
   return store;
 }
@@ -212,7 +224,9 @@ function frozen<T>(value: T): T {
 }
 
 function isOpen(status: string): boolean {
-  return status === "PENDING" || status === "CLAIMED" || status === "RUNNING" || status === "PAUSED";
+  return (
+    status === "PENDING" || status === "CLAIMED" || status === "RUNNING" || status === "PAUSED" || status === "PARKED"
+  );
 }
 
 function byId(left: { commandId: string }, right: { commandId: string }): number {
@@ -316,6 +330,8 @@ function writeExecution(store: MemoryStore, change: ExecutionChange, now: number
     store.commands.set(issued.commandId, { ...issued, executionId, issuedAt: now, leaseExpiresAt, claimedAt });
   }
   for (const command of change.commands) writeCommand(store, executionId, command, now);
+  for (const id of change.unparked ?? []) store.waits.delete(id);
+  for (const wait of change.parked ?? []) store.waits.set(wait.commandId, { ...wait, executionId, takenUntil: 0 });
   for (const id of change.ended) {
     const known = store.commands.get(id);
     if (known?.executionId === executionId && isOpen(known.status)) store.commands.delete(id);

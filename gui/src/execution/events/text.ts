@@ -13,6 +13,8 @@ export const EVENT_TYPES: readonly string[] = [
   "command.issued",
   "command.claimed",
   "command.started",
+  "command.parked",
+  "command.woken",
   "command.completed",
   "command.failed",
   "command.cancelled",
@@ -50,6 +52,8 @@ export function eventText(event: EventRecord): string {
   if (typeof worker === "string") parts.push(`on ${worker}`);
   if (typeof attempt === "number" && attempt > 1) parts.push(`attempt ${attempt}`);
   if (typeof durationMs === "number") parts.push(`${Math.round(durationMs)} ms`);
+  const until = isRecord(event.meta) ? event.meta["wake_at"] : undefined;
+  if (typeof until === "string") parts.push(`until ${until}`);
   if (isRecord(error) && typeof error["message"] === "string") parts.push(error["message"]);
   if (event.omitted?.includes("result") === true) parts.push("long result");
   return parts.join(", ").slice(0, 300);

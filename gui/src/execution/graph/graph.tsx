@@ -84,7 +84,7 @@ function Centres({
 }): ReactNode {
   const places = [
     ["The beginning", steps[0]?.name],
-    ["What runs", steps.find(({ status }) => status === "RUNNING")?.name],
+    ["What runs", steps.find(({ status }) => status === "RUNNING" || status === "WAITING")?.name],
     ["What failed", steps.findLast(({ status }) => status === "FAILED")?.name],
     ["What ended last", steps.findLast(({ status }) => status === "COMPLETED")?.name],
   ] as const;

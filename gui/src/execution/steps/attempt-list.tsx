@@ -113,9 +113,10 @@ function AttemptRow({ attempt, title, isChosen }: { attempt: Attempt; title: str
 }
 
 /** The state of an attempt, as states of steps are called. */
-export function stateOf({ failed, cancelled, endedAt, claimedAt }: Attempt): string {
+export function stateOf({ failed, cancelled, parked, endedAt, claimedAt }: Attempt): string {
   if (failed) return "FAILED";
   if (cancelled) return "CANCELLED";
   if (endedAt !== undefined) return "COMPLETED";
+  if (parked) return "WAITING";
   return claimedAt === undefined ? "PENDING" : "RUNNING";
 }

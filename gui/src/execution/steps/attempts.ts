@@ -15,6 +15,8 @@ export interface Attempt {
   worker: string | undefined;
   failed: boolean;
   cancelled: boolean;
+  /** It waits for its time; the claim that goes on stands in its place. */
+  parked: boolean;
   /** Of its failure. */
   message: string | undefined;
   /** `0–40`, of a loop. */
@@ -37,7 +39,8 @@ export function attemptsOf(events: readonly EventRecord[], step: string): Attemp
     attempts.set(key, attempt);
     take(attempt, event);
   }
-  return [...attempts.values()].reverse();
+  const goesOn = ({ commandId, attempt, parked }: Attempt) => parked && attempts.has(`${commandId}/${attempt + 1}`);
+  return [...attempts.values()].filter((attempt) => !goesOn(attempt)).reverse();
 }
 
 function take(attempt: Attempt, event: Fields): void {
@@ -51,6 +54,9 @@ function take(attempt: Attempt, event: Fields): void {
       return;
     case "command.claimed":
       attempt.claimedAt = at;
+      return;
+    case "command.parked":
+      attempt.parked = true;
       return;
     case "command.completed":
     case "command.failed":
@@ -100,6 +106,7 @@ function fresh(commandId: string, attempt: number, first: Attempt | undefined, a
     worker: undefined,
     failed: false,
     cancelled: false,
+    parked: false,
     message: undefined,
     iterations: first?.iterations,
     iteration: first?.iteration,

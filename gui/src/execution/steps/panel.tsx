@@ -139,7 +139,7 @@ function ChosenAttempt({
 }
 
 function isOpen({ status }: Step): boolean {
-  return status === "RUNNING" || status === "PENDING";
+  return status === "RUNNING" || status === "WAITING" || status === "PENDING";
 }
 
 function nothingText(step: Step, isFailed: boolean, isOver: boolean): string {

@@ -9,7 +9,7 @@ import { Waits } from "./waits.tsx";
 
 /** The four first questions: where is it, what does it wait for, what went wrong, when does it retry. */
 export function Answer({ execution }: { execution: Execution }): ReactNode {
-  const running = execution.steps.filter(({ status }) => status === "RUNNING");
+  const running = execution.steps.filter(({ status }) => status === "RUNNING" || status === "WAITING");
   const retry = execution.next_retry ?? undefined;
   return (
     <div className="answer" data-part="answer">

@@ -2,8 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { workerPool } from "../../api/queries.ts";
-import type { Execution, NextRetry, OpenCommand } from "../../api/types.ts";
-import { Ago } from "../../parts/now.tsx";
+import type { Execution, NextRetry, OpenCommand, WaitingFor } from "../../api/types.ts";
+import { Ago, useNow } from "../../parts/now.tsx";
+import { durationText, momentText } from "../../parts/time.ts";
 import { StepLink } from "./step-link.tsx";
 import { whyFree } from "./why-free.ts";
 
@@ -18,14 +19,21 @@ export function Waits({ execution, retry }: { execution: Execution; retry: NextR
   if (commands.length === 0) {
     return <p>{isPaused ? "To be resumed" : "Nothing is open: the server decides what comes next"}</p>;
   }
-  const free = commands.filter(({ worker }) => worker === null);
+  const free = commands.filter(({ worker, status }) => worker === null && status !== "WAITING");
+  const timers = (execution.waiting_for ?? []).filter(({ kind }) => kind === "timer");
   const busy = commands.filter(({ worker }) => worker !== null);
   const children = busy.flatMap((command) => command.children ?? []);
   return (
     <>
       <p className="big">
-        {isPaused && busy.length === 0 ? "To be resumed" : headline(free.length, busy.length, children.length, retry)}
+        {isPaused && busy.length === 0
+          ? "To be resumed"
+          : headline(free.length, busy.length, children.length, timers.length, retry)}
       </p>
+      {timers.slice(0, NAMED_MAX).map((timer) => (
+        <Timer key={`${timer.step}-${timer.iteration}`} timer={timer} />
+      ))}
+      {timers.length > NAMED_MAX && <p className="quiet">and {timers.length - NAMED_MAX} more</p>}
       {free.slice(0, NAMED_MAX).map((command) => (
         <FreeCommand key={command.command_id} command={command} />
       ))}
@@ -38,12 +46,30 @@ export function Waits({ execution, retry }: { execution: Execution; retry: NextR
   );
 }
 
-function headline(free: number, busy: number, children: number, retry: NextRetry | undefined): string {
+function headline(free: number, busy: number, children: number, timers: number, retry: NextRetry | undefined): string {
   if (free > 0)
     return `${free === 1 ? "A worker" : `Workers for ${free} commands`}${busy > 0 ? `, ${busy} at work` : ""}`;
   if (children > 0) return children === 1 ? "An execution that it called" : `${children} executions that it called`;
+  if (busy === 0 && timers > 0) return timers === 1 ? "A timer" : `${timers} timers`;
   if (retry !== undefined && busy === 1) return "The time of the next retry";
   return busy === 1 ? "A worker to finish" : `${busy} commands at work`;
+}
+
+function Timer({ timer: { step, iteration, due } }: { timer: WaitingFor }): ReactNode {
+  const now = useNow();
+  const left = due === undefined ? 0 : Date.parse(due) - now;
+  return (
+    <p className="quiet">
+      <StepLink name={step} />
+      {iteration !== undefined && `, iteration ${iteration}`}:{" "}
+      {due !== undefined && (
+        <>
+          until <time dateTime={due}>{momentText(Date.parse(due))}</time>
+          {left > 0 ? `, in ${durationText(Math.ceil(left / 1_000) * 1_000)}` : ", due now"}
+        </>
+      )}
+    </p>
+  );
 }
 
 function FreeCommand({ command }: { command: OpenCommand }): ReactNode {

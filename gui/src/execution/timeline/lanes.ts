@@ -104,6 +104,9 @@ function follow(command: Command, event: Fields, at: number): Piece[] {
       // Claimed again: its worker was lost.
       return [{ kind: wasRunning ? "runs" : "waits", tone: wasRunning ? "bad" : "quiet", from: since, to: at }];
     }
+    case "command.parked":
+      become("waiting");
+      return [{ kind: "runs", tone: "good", from: since, to: at }];
     case "task.done":
       return taskRun(command, event, at);
     case "command.completed":

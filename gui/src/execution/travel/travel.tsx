@@ -44,7 +44,9 @@ function asOf(execution: Execution, past: ExecutionState): Execution {
     ...same,
     ...{ status, progress, error, arcs, commands, workload, next_retry },
     steps: steps.map((step) =>
-      step.status === "RUNNING" && step.ended_at === null ? { ...step, ended_at: at } : step,
+      (step.status === "RUNNING" || step.status === "WAITING") && step.ended_at === null
+        ? { ...step, ended_at: at }
+        : step,
     ),
     ended_at: past.ended_at ?? at,
     result: past.ended_at === null ? null : execution.result,

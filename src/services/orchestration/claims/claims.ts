@@ -143,7 +143,8 @@ export function claimEntry(entry: ReadyEntry, changes: ChangeSet, worker: string
   };
   evolve(changes.live.state, event);
   changes.event(event);
-  if (open?.iterations == null) return { entry, attempt, slots: 1, changes };
+  const goesOn = open?.woken === undefined ? {} : { woken: open.woken };
+  if (open?.iterations == null) return { entry, attempt, slots: 1, changes, ...goesOn };
   const { from, to, endedBelow: below, endedAbove: above, overridden = [] } = open.iterations;
   // Those of `exec: local` run as one, and what one writes is seen by the next: it begins again, without what a person has ended.
   if (changes.live.source.program.steps.get(step)?.loop?.loop.exec === "local") {
@@ -155,7 +156,7 @@ export function claimEntry(entry: ReadyEntry, changes: ChangeSet, worker: string
       ...(overridden.length > 0 && { ended: { below: from, above: overridden } }),
     };
   }
-  const claim = { entry, attempt, slots: iterationSlots(to - below - above.length), changes };
+  const claim = { entry, attempt, slots: iterationSlots(to - below - above.length), changes, ...goesOn };
   return below + above.length === from ? claim : { ...claim, ended: { below, above: [...above] } };
 }
 
@@ -168,10 +169,14 @@ export function claimedCommand(tentative: TentativeClaim, command: Command, leas
     ...(step !== undefined && { result: step.result as unknown as Json }),
   };
   const { trustDomain } = tentative.changes.live;
-  const { attempt, slots, ended } = tentative;
+  const { attempt, slots, ended, woken } = tentative;
   const loop = ended !== undefined && command.loop !== undefined ? { ...command.loop, ended } : command.loop;
   return {
-    command: loop === command.loop ? command : { ...command, ...(loop !== undefined && { loop }) },
+    command: {
+      ...command,
+      ...(loop !== undefined && { loop }),
+      ...(woken !== undefined && { woken }),
+    },
     attempt,
     slots,
     trustDomain,

@@ -1,5 +1,6 @@
 import { requiredKinds } from "../../../engine/program/program.ts";
 import { noteMark } from "../../../engine/rerun/step-marks.ts";
+import { isUnclaimed } from "../../../engine/state/evolve-wait.ts";
 import { type ExecutionState, isTerminal, openCommand } from "../../../engine/state/state.ts";
 import type {
   CommandChange,
@@ -7,10 +8,11 @@ import type {
   ExecutionChange,
   ExecutionStart,
   IssuedCommand,
+  ParkedCommand,
 } from "../../../ports/execution-store.ts";
 import type { LogEntry, Marker } from "../../../schema/rules/event-record.ts";
 import { labelsOf } from "../../../schema/rules/pool-label.ts";
-import type { Command } from "../../../schema/words/command.ts";
+import type { Command, ParkedWork } from "../../../schema/words/command.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
@@ -56,7 +58,7 @@ export interface ChangeSet {
    * is run or held again.
    */
   adopt(command: IssuedCommand): void;
-  /** {@link ChangeSet.adopt} of a command that waited while its execution was paused, as it was issued. */
+  /** {@link ChangeSet.adopt} of a command that waited for a resumption, or was parked and is woken: `command` as it was issued. */
   takeUp(command: Command): void;
   /** Offers these commands to no worker: this server goes on with them in its next round. */
   hold(commands: readonly IssuedCommand[]): void;
@@ -117,7 +119,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     },
     issue: (command) => commands.issue(issuedCommand(live, command, deps.poolOf(live.state.path))),
     adopt: commands.adopt,
-    takeUp: (command) => commands.adopt(issuedCommand(live, command, deps.poolOf(live.state.path))),
+    takeUp: (command) => commands.adopt(takenUp(live, command, deps.poolOf(live.state.path))),
     hold: commands.hold,
     held: commands.held,
     count: () => events.length,
@@ -178,15 +180,28 @@ function createCommandChanges() {
   const changed = new Map<string, CommandChange>();
   const cancelledHeld = new Set<string>();
   const adopted = new Map<string, IssuedCommand>();
+  const waits = new Map<string, ParkedCommand | null>();
+  /** Their earlier claims ended when they were parked. */
+  const claimedOnce = new Set<string>();
   let held: ReadonlySet<IssuedCommand> = new Set();
   const hasRow = ({ commandId, status, attempt }: CommandChange) =>
-    !ENDS.has(status) || attempt > 1 || cancelledHeld.has(commandId);
+    !ENDS.has(status) || (attempt > 1 && !claimedOnce.has(commandId)) || cancelledHeld.has(commandId);
   return {
     rows: () => ({
       issued: [...issued.values()].filter(hasRow),
       commands: [...changed.values()].filter(hasRow),
       ended: [...changed.values()].filter((change) => !hasRow(change)).map(({ commandId }) => commandId),
+      ...(waits.size > 0 && {
+        parked: [...waits.values()].filter((wait) => wait !== null),
+        unparked: [...waits].flatMap(([id, wait]) => (wait === null ? [id] : [])),
+      }),
     }),
+    /** Null: it waits no longer. */
+    parked(id: string, work: ParkedWork | null) {
+      const dueAt = work?.wake_at === undefined ? null : Date.parse(work.wake_at);
+      waits.set(id, work && { commandId: id, kind: work.wait.kind, dueAt });
+    },
+    claimedOnce: (id: string) => void claimedOnce.add(id),
     cancelled(id: string, isHeld: boolean) {
       if (isHeld) cancelledHeld.add(id);
       this.set(id, "CANCELLED", {});
@@ -252,24 +267,40 @@ function issuedCommand(
   };
 }
 
+/** The row of a command that waited: with what it waited for, if it was parked. */
+function takenUp(live: LiveExecution, command: Command, pool: string | undefined): IssuedCommand {
+  const { attempt = 0, woken } = openCommand(live.state, command.command_id) ?? {};
+  const body = woken === undefined ? command : { ...command, woken };
+  return { ...issuedCommand(live, body, pool), attempt };
+}
+
 const ENDS: ReadonlySet<CommandStatus> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 
 /** The effect of an event on the row of its command. */
 function project(
   event: FlowEvent,
-  commands: Pick<ReturnType<typeof createCommandChanges>, "set" | "cancelled">,
+  commands: Pick<ReturnType<typeof createCommandChanges>, "set" | "cancelled" | "parked" | "claimedOnce">,
   state: ExecutionState,
   leaseMs: number,
 ): void {
   switch (event.type) {
     case "command.claimed":
       commands.set(event.command_id, "CLAIMED", { attempt: event.attempt, worker: event.worker ?? "", leaseMs });
+      if (openCommand(state, event.command_id)?.parks === event.attempt - 1) commands.claimedOnce(event.command_id);
       return;
     case "command.started": {
       const worker = event.worker ?? openCommand(state, event.command_id)?.worker ?? null;
       if (worker !== null) commands.set(event.command_id, "RUNNING", { attempt: event.attempt, worker });
       return;
     }
+    case "command.parked":
+      commands.set(event.command_id, "PARKED", { attempt: event.attempt });
+      commands.parked(event.command_id, event);
+      return;
+    case "command.woken":
+      commands.set(event.command_id, "PENDING", {});
+      commands.parked(event.command_id, null);
+      return;
     case "command.completed":
       commands.set(event.command_id, "COMPLETED", { attempt: event.attempt });
       return;
@@ -280,13 +311,19 @@ function project(
       });
       return;
     case "command.cancelled":
+      if (event.worker === undefined) commands.parked(event.command_id, null);
       commands.cancelled(event.command_id, event.worker !== undefined);
       return;
     case "execution.paused":
     case "execution.resumed": {
       // Rows that wait for a worker leave the index of those that may be claimed: polling does not read them again and again.
       const status = event.type === "execution.paused" ? "PAUSED" : "PENDING";
-      for (const [id, { attempt }] of Object.entries(state.commands)) if (attempt === 0) commands.set(id, status, {});
+      for (const [id, command] of Object.entries(state.commands)) {
+        if (isUnclaimed(command)) commands.set(id, status, {});
+        // A timer that comes due during a pause counts at the resumption: until then no sweep looks at it.
+        if (command.parked !== undefined)
+          commands.parked(id, event.type === "execution.paused" ? null : command.parked);
+      }
       return;
     }
     default:

@@ -1,6 +1,7 @@
 import type { Program, ProgramStep } from "../../../engine/program/program.ts";
 import { accept } from "../../../engine/state/accept.ts";
 import { evolve } from "../../../engine/state/evolve.ts";
+import { isUnclaimed } from "../../../engine/state/evolve-wait.ts";
 import { openCommand } from "../../../engine/state/state.ts";
 import type { IssuedCommand } from "../../../ports/execution-store.ts";
 import type { Command } from "../../../schema/words/command.ts";
@@ -19,10 +20,14 @@ export interface PureSteps {
   /** True if the commands of this step have no effects and wait for nothing. */
   suits(program: Program, step: ProgramStep): boolean;
   /**
-   * What a worker would report of the command, in order, and its size in characters, roughly. Undefined: a worker must run it. Never
+   * What a worker would report of the command under this claim, in order, and its size in characters, roughly. Undefined: a worker must run it. Never
    * rejects because of the work.
    */
-  run(source: CommandProgram, command: Command): Promise<{ events: FlowEvent[]; size: number } | undefined>;
+  run(
+    source: CommandProgram,
+    command: Command,
+    attempt: number,
+  ): Promise<{ events: FlowEvent[]; size: number } | undefined>;
 }
 
 /** Commands of one execution that one round runs: a cycle of such steps has no end, and a flush must not grow without bounds. */
@@ -90,25 +95,27 @@ export async function runPureSteps(
     if (commands.length === 0) return;
     for (const command of commands) {
       // What ran before it may have ended the execution, or its loop.
-      if (openCommand(state, command.commandId)?.attempt !== 0) {
+      const open = openCommand(state, command.commandId);
+      if (open === undefined || !isUnclaimed(open)) {
         left.add(command.commandId);
         continue;
       }
       if (!allowance.take(state.executionId)) return changes.hold(changes.unclaimed().filter(suits));
       const claimedAt = deps.now();
-      const done = await steps.run(source, command.body);
+      const attempt = open.attempt + 1;
+      const done = await steps.run(source, command.body, attempt);
       if (done === undefined) {
         left.add(command.commandId);
         continue;
       }
       allowance.used(done.size);
-      await foldRun(changes, claimOf(command, claimedAt, steps.worker), done.events, deps);
+      await foldRun(changes, claimOf(command, attempt, claimedAt, steps.worker), done.events, deps);
     }
   }
 }
 
-function claimOf({ commandId, step }: IssuedCommand, at: number, worker: string): FlowEvent {
-  return { type: "command.claimed", at, command_id: commandId, attempt: 1, step, worker };
+function claimOf({ commandId, step }: IssuedCommand, attempt: number, at: number, worker: string): FlowEvent {
+  return { type: "command.claimed", at, command_id: commandId, attempt, step, worker };
 }
 
 /** Folds the claim and what was reported under it, and decides what follows from each. */

@@ -1,7 +1,7 @@
 import type { ExecutionState } from "../../../engine/state/state.ts";
 import type { BatchChange, ExecutionStart, ExecutionStore } from "../../../ports/execution-store.ts";
 import type { Marker } from "../../../schema/rules/event-record.ts";
-import type { CommandLoop } from "../../../schema/words/command.ts";
+import type { CommandLoop, Woken } from "../../../schema/words/command.ts";
 import { FlowError, messageOf } from "../../../schema/words/errors.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import type { CachedExecution, ExecutionCache } from "../memory/execution-cache.ts";
@@ -71,6 +71,8 @@ export interface TentativeClaim {
   slots: number;
   /** Iterations that ended under an earlier claim, where the worker need not run them again. */
   ended?: NonNullable<CommandLoop["ended"]>;
+  /** It goes on after a wait. */
+  woken?: Woken;
   changes: ChangeSet;
 }
 

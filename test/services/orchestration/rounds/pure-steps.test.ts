@@ -253,9 +253,9 @@ for (const [what, suits] of [
   test(`when running them fails ${what}, workers get them, and the fault is told`, async () => {
     const failing: PureSteps = {
       ...steps,
-      run: async (source, command) => {
+      run: async (source, command, attempt) => {
         if (command.step === suits) throw new Error("a fault of this program");
-        return await steps.run(source, command);
+        return await steps.run(source, command, attempt);
       },
     };
     const service = counting({ pureSteps: failing });
@@ -273,7 +273,7 @@ test("a held command that another server's worker takes meanwhile is run once", 
   let isTaken = false;
   const racing: PureSteps = {
     ...steps,
-    run: async (source, command) => {
+    run: async (source, command, attempt) => {
       // The 257th is held by the first round, so it is in the store: there another server finds it.
       if (command.step === "s257" && !isTaken) {
         isTaken = true;
@@ -282,7 +282,7 @@ test("a held command that another server's worker takes meanwhile is run once", 
         const commands = await other?.claim(claim());
         assert.equal(commands?.[0]?.command.step, "s257");
       }
-      return await steps.run(source, command);
+      return await steps.run(source, command, attempt);
     },
   };
   const service = openOrchestrator({ pureSteps: racing, clock }, store);

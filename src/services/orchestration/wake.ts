@@ -1,0 +1,71 @@
+import { openCommand } from "../../engine/state/state.ts";
+import type { DueWait } from "../../ports/execution-store.ts";
+import type { Command } from "../../schema/words/command.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { runJob } from "./jobs.ts";
+import type { LiveExecution } from "./memory/load-execution.ts";
+import type { OrchestratorParts } from "./parts.ts";
+import { applyEvent, applyUndecided } from "./rounds/apply-event.ts";
+
+/** Timers that one run takes. */
+export const DUE_MAX = 1_000;
+/** How long they are left to the server that took them: if it dies, another one wakes them then. */
+const TAKEN_MS = 5_000;
+
+/**
+ * Wakes parked commands whose time has come: each is claimable again, and one whose tasks only evaluate templates is run in the same
+ * round. Returns how many were due.
+ */
+export async function wakeDue(parts: OrchestratorParts): Promise<number> {
+  const { store } = parts;
+  const due = await store.takeDueWaits(TAKEN_MS, DUE_MAX);
+  if (due.length === 0) return 0;
+  const bodies = new Map(
+    (await store.commandBodies(due.map(({ commandId }) => commandId))).map((body) => [body.command_id, body]),
+  );
+  const byExecution = new Map<string, DueWait[]>();
+  for (const one of due) byExecution.set(one.executionId, [...(byExecution.get(one.executionId) ?? []), one]);
+  await Promise.all([...byExecution].map(([id, waits]) => wakeExecution(parts, id, waits, bodies)));
+  return due.length;
+}
+
+/** Never rejects: what fails is due still, and is taken again. */
+async function wakeExecution(
+  { roundLoop, now, observer, unavailable }: OrchestratorParts,
+  executionId: string,
+  waits: readonly DueWait[],
+  bodies: ReadonlyMap<string, Command>,
+): Promise<void> {
+  try {
+    await runJob(roundLoop, [executionId], (base) => ({
+      ...base,
+      check(round) {
+        const live = round.changes(executionId)?.live;
+        if (live === undefined || waits.some((wait) => isParked(live, wait))) return;
+        // Refused only on a state that was just loaded: what is in memory may be older than the row.
+        throw new FlowError("CONFLICT", `Nothing of execution ${executionId} waits any more for what has come due`);
+      },
+      async apply(round) {
+        const changes = round.changes(executionId);
+        if (changes === undefined) return;
+        await applyUndecided(changes, round.applyDeps);
+        for (const wait of waits) {
+          const body = bodies.get(wait.commandId);
+          if (body === undefined || !isParked(changes.live, wait)) continue;
+          const woken = { type: "command.woken" as const, at: now(), command_id: wait.commandId, step: body.step };
+          await applyEvent(changes, woken, round.applyDeps);
+          changes.takeUp(body);
+        }
+      },
+    }));
+  } catch (error) {
+    const isOver = error instanceof FlowError && (error.code === "CONFLICT" || error.code === "UNAVAILABLE");
+    if (!isOver && unavailable(error) === undefined) observer.fault(error, [executionId]);
+  }
+}
+
+/** The command waits for this very moment: one that was parked anew since has another. */
+function isParked({ state }: LiveExecution, { commandId, dueAt }: DueWait): boolean {
+  const parked = openCommand(state, commandId)?.parked;
+  return state.status === "RUNNING" && parked?.wake_at !== undefined && Date.parse(parked.wake_at) === dueAt;
+}
