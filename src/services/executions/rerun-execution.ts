@@ -68,10 +68,9 @@ export function rerunExecutions(deps: RerunDeps): (executionId: string, request:
   return async (executionId, request) => {
     const known = request.dryRun ? undefined : await findKnown(deps.database, request);
     if (known !== undefined) return known;
-    const original = await openOriginal(deps, executionId);
+    const original = await openOriginal(deps, executionId, request.permit);
     const { state, stored } = original;
     const entry = await entryOf(deps.database, stored, request);
-    await request.permit?.(entry.path);
     const { program } = await deps.programs(entry.catalogId);
     const { edits, only, reuseIterations, reason, by } = request;
     const from = request.from ?? (stored.status === "COMPLETED" ? "start" : "failed");

@@ -42,10 +42,18 @@ export interface PreparedRerun {
   restored?: { workload: JsonObject; events(at: number): FlowEvent[] };
 }
 
-/** Reads an execution with the places of its steps. Throws `FlowError` NOT_FOUND, not_terminal. */
-export async function openOriginal({ store, database }: OriginalDeps, executionId: string): Promise<OpenedOriginal> {
+/**
+ * Reads an execution with the places of its steps. `permit` is asked for its path before anything is said of it, or read of its log. Throws
+ * `FlowError` NOT_FOUND, not_terminal, and what `permit` throws.
+ */
+export async function openOriginal(
+  { store, database }: OriginalDeps,
+  executionId: string,
+  permit?: (path: string) => Promise<void>,
+): Promise<OpenedOriginal> {
   const stored = await store.find(executionId);
   if (stored === undefined) throw new FlowError("NOT_FOUND", `Execution ${executionId} does not exist`);
+  await permit?.(stored.path);
   const { status } = stored;
   if (status !== "COMPLETED" && status !== "FAILED" && status !== "CANCELLED") {
     const message = `Execution ${executionId} was not run again: it has not ended (${status})`;

@@ -62,6 +62,17 @@ test("who may execute the path may rerun; who may only view it, or neither, may 
   await work.runToEnd(String(body["execution_id"]));
 });
 
+test("what an execution is doing is told only to those who may rerun it", async () => {
+  const id = await work.execute("p/one");
+  const [execute, view] = [await userWith(["execute"]), await userWith(["view"])];
+  for (const body of [{ dry_run: true }, { version: 99 }, { from: ["nowhere"] }]) {
+    assert.equal((await ask(view, id, body)).status, 403);
+  }
+  const { status, body } = await ask(execute, id);
+  assert.deepEqual([status, body["code"]], [409, "not_terminal"]);
+  await work.runToEnd(id);
+});
+
 test("without a token, or with a worker's, no rerun begins", async () => {
   const id = await ended("p/one");
   for (const [headers, status] of [

@@ -33,7 +33,7 @@ function failing(database: Database) {
       sent ??= run();
       return sent;
     };
-    Object.defineProperty(query, "then", { value: (...ends: Parameters<Q["then"]>) => once().then(...ends) });
+    void Object.defineProperty(query, "then", { value: (...ends: Parameters<Q["then"]>) => once().then(...ends) });
     return query;
   };
   const isQuery = (value: unknown): value is Promise<unknown> => value instanceof Promise;
