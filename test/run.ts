@@ -5,9 +5,8 @@ import { spec } from "node:test/reporters";
 import { withRealPython } from "./runner/python-path.ts";
 import { type FileTime, TIMES_VARIABLE } from "./runner/run-files.ts";
 import { runUnit, type TestUnit, type UnitRun } from "./runner/run-unit.ts";
-import { prepareServiceProgram } from "./runner/service-program.ts";
 import { startSharedDatabase } from "./runner/shared-database.ts";
-import { isPure, needsNoDatabase, startsManyServices, unitsOf } from "./runner/units.ts";
+import { isPure, needsNoDatabase, unitsOf } from "./runner/units.ts";
 import { watchCpu } from "./runner/watch-cpu.ts";
 
 /*
@@ -140,7 +139,6 @@ if (!pureOnly) process.env["PATH"] = withRealPython(process.env["PATH"] ?? "");
 // Files without a database would wait for a server in vain.
 const stop = pureOnly || files.every(needsNoDatabase) ? undefined : await startSharedDatabase();
 try {
-  if (files.some(startsManyServices)) await prepareServiceProgram();
   if (!(await main())) process.exitCode = 1;
 } finally {
   await stop?.();

@@ -81,11 +81,6 @@ export function needsNoDatabase(file: string): boolean {
   return isPure(file) || file.startsWith("simulator/");
 }
 
-/** True for a test file of a room that starts hundreds of servers and workers. */
-export function startsManyServices(file: string): boolean {
-  return ["attacks/", "faults/", "roles/"].some((folder) => file.startsWith(folder));
-}
-
 /**
  * The units of these files, in the order in which they begin. `apart` gives each file a process of its own. Throws where a folder
  * of pure tests is named that is not there: `isAll` tells that these are all files.

@@ -17,9 +17,6 @@ async function compiledProgram(): Promise<string> {
   return fileURLToPath(new URL(main, import.meta.url));
 }
 
-/** The program as tests start servers and workers: it loads in half the time in a whole run, see `runner/service-program.ts`. */
-export const SERVICE_MAIN = process.env["FLOW_TEST_SERVICE_PROGRAM"] ?? MAIN;
-
 /** A `flow` process that has ended. */
 export interface CliEnd {
   code: number | null;
@@ -36,14 +33,9 @@ export interface CliProcess {
 }
 
 /** Starts the command line as users do, in a folder, with a bare environment. */
-export function startFlow(
-  folder: string,
-  args: readonly string[],
-  environment: NodeJS.ProcessEnv = {},
-  main = MAIN,
-): CliProcess {
+export function startFlow(folder: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}): CliProcess {
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: folder,
     // A context that the developer uses is none of the tests' business.
     env: { PATH, HOME, XDG_CONFIG_HOME: join(folder, ".settings"), ...environment },

@@ -1,5 +1,5 @@
 import type { TestContext } from "node:test";
-import { type CliProcess, SERVICE_MAIN, startFlow } from "./cli-process.ts";
+import { type CliProcess, startFlow } from "./cli-process.ts";
 
 /** A `flow serve` process that answers. */
 export interface Serving extends CliProcess {
@@ -19,8 +19,7 @@ export async function startServe(
   args: readonly string[] = [],
 ): Promise<Serving> {
   const role = args.includes("--role") ? [] : ["--role", "server"];
-  const words = ["serve", "--port", "0", ...role, ...args];
-  const server = startFlow(folder, words, { HOME: folder, ...environment }, SERVICE_MAIN);
+  const server = startFlow(folder, ["serve", "--port", "0", ...role, ...args], { HOME: folder, ...environment });
   context.after(async () => {
     server.process.kill("SIGTERM");
     await server.ended;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { TestContext } from "node:test";
-import { type CliEnd, SERVICE_MAIN, startFlow } from "./cli-process.ts";
+import { type CliEnd, startFlow } from "./cli-process.ts";
 
 /** A process of the service: a server or a worker, as it runs in production. */
 export interface ServiceProcess {
@@ -61,7 +61,7 @@ function launch(
   environment: Readonly<NodeJS.ProcessEnv>,
   args: readonly string[],
 ) {
-  const { process: started, ended, untilStderr } = startFlow(folder, ["serve", ...args], environment, SERVICE_MAIN);
+  const { process: started, ended, untilStderr } = startFlow(folder, ["serve", ...args], environment);
   let log = "";
   let stdout = "";
   started.stderr.on("data", (text: string) => {
