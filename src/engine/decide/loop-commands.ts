@@ -50,9 +50,9 @@ function commandSize(
 ): CommandSize {
   const settings = step.loop?.loop;
   if (settings?.exec === "local") return { most: open === 0 ? COMMAND_ITERATIONS_MAX : 0, least: 1 };
-  // Each iteration waits for itself.
-  const waits = step.tasks.some(({ task }) => task.kind === "wait");
-  const mayShare = settings?.exec === "auto" && settings.mode === "parallel" && !waits;
+  const isParallel = settings?.exec === "auto" && settings.mode === "parallel";
+  // Each iteration that waits does so by itself.
+  const mayShare = isParallel && !step.tasks.some(({ task }) => task.kind === "wait");
   const atOnce = mayShare ? (env.iterationsAtOnce?.(step.step) ?? 1) : 1;
   const most = Math.max(1, Math.min(atOnce, Math.floor(Math.min(openMax, loop.total ?? 0) / COMMANDS_MIN)));
   return { most, least: loop.commands === 0 ? 1 : Math.min(most, left) };

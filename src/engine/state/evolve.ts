@@ -43,7 +43,7 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "task.done":
       return taskDone(state, event);
     case "task.progress":
-      return taskGoesOn(state, event);
+      return runGoesOn(state, event);
     case "call.done":
     case "call.error":
     case "next.evaluated":
@@ -249,7 +249,7 @@ function retryOf({ task, run, error }: EventOf<"task.done">, at: string): Retry 
 }
 
 /** The awaited next run has begun. */
-function taskGoesOn(state: ExecutionState, event: EventOf<"task.progress">): ExecutionState {
+function runGoesOn(state: ExecutionState, event: EventOf<"task.progress">): ExecutionState {
   const retries = openCommand(state, event.command_id)?.retries;
   const iteration = event.iteration ?? 0;
   if ((retries?.[iteration]?.run ?? event.run) < event.run) delete retries?.[iteration];
