@@ -53,6 +53,12 @@ const RUN: CliCommand = {
     CREDENTIALS,
     { name: "from", value: "STEP", summary: "Run this step and what follows it; with --using, here only" },
     { name: "using", value: "FILE", summary: "Recorded run from which the steps before --from take their results" },
+    {
+      name: "signal",
+      value: "NAME=JSON",
+      many: true,
+      summary: "Signal for the steps that wait for it, with a key NAME[KEY]=JSON; here only; may be repeated",
+    },
     { name: "record", value: "FILE", summary: "Write every event to a file, one JSON object per line" },
     { name: "json", summary: "Print the outcome as one JSON object, alone on standard output" },
     { name: "quiet", summary: "Show no progress and no output of tools: only warnings, errors and the outcome" },
@@ -86,7 +92,8 @@ Examples
   flow run load.yaml --set day=2026-01-31 --set db.port=5433
   flow run load.yaml --workload @inputs.json --json | jq .result
   flow run load.yaml --target fetch --record events.jsonl
-  flow run load.yaml --from publish --using events.jsonl`,
+  flow run load.yaml --from publish --using events.jsonl
+  flow run order.yaml --signal 'payment={"amount": 12}'`,
   load: async () => (await import("./run/run.ts")).runPlaybook,
 };
 

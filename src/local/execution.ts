@@ -9,7 +9,7 @@ import { type Acceptance, accept } from "../engine/state/accept.ts";
 import { type ExecutionState, emptyState, isTerminal, openCommand } from "../engine/state/state.ts";
 import { openAccount } from "../language/expression/parsing/budget.ts";
 import { loadedReferences } from "../language/template/loaded-references.ts";
-import type { Command, ParkedWork } from "../schema/words/command.ts";
+import type { Command, Signal } from "../schema/words/command.ts";
 import { FlowError } from "../schema/words/errors.ts";
 import type { FlowEvent } from "../schema/words/event.ts";
 import type { JsonObject } from "../schema/words/json.ts";
@@ -18,6 +18,7 @@ import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
 import { createEventLoopTurns } from "../worker/yield-to-event-loop.ts";
 import type { LocalResults } from "./results.ts";
+import { createWaits, type LocalSignal, neverSent } from "./waits.ts";
 
 /** Commands of one execution that run at a time in this process. */
 export const CAPACITY_DEFAULT = 64;
@@ -30,6 +31,8 @@ export interface LocalDeps extends WorkerDeps {
   capacity: number;
   /** Called when scopes begin and end: payloads of the scopes `step`, `execution` and `workflow` end with them. */
   scopes?: Pick<LocalResults, "began" | "stepEnded" | "ended">;
+  /** What each execution is sent. Default: nothing. */
+  signals?: readonly LocalSignal[];
   /** Sees every event as it is folded, with the state after it. */
   observe(state: ExecutionState, events: readonly FlowEvent[]): void;
 }
@@ -59,17 +62,18 @@ export async function runExecution(
     const attempt = (openCommand(state, command_id)?.attempt ?? 0) + 1;
     await report([{ type: "command.claimed", at: now(), command_id, attempt, step, worker: deps.worker }]);
     await runCommand(deps, source, { command, attempt }, report, stop.signal);
-    const parked = openCommand(state, command_id)?.parked;
-    if (parked !== undefined) wakes.add(command, parked);
+    waits.ran(command);
   };
-  const wakes = createWakes(deps.clock, (command) => {
-    const { command_id, step } = command;
-    inOrder({ type: "command.woken", at: now(), command_id, step }).then((verdict) => {
-      const woken = openCommand(state, command_id)?.woken;
-      if (verdict === "accepted" && woken !== undefined) queue.add([{ ...command, woken }]);
-    }, finished.reject);
+  const waits = createWaits({
+    ...{ clock: deps.clock, state },
+    wake: ({ command_id, step }) => inject({ type: "command.woken", at: now(), command_id, step }),
+    goOn: (command) => queue.add([command]),
   });
-  const queue = createQueue(deps.capacity, (command) => runOne(command).catch(finished.reject));
+  const endIfForever = () => {
+    if (isTerminal(state.status) || !waits.isForever() || !queue.isIdle()) return;
+    inject({ type: "workflow.failed", at: now(), error: neverSent(state) });
+  };
+  const queue = createQueue(deps.capacity, (command) => runOne(command).catch(finished.reject), endIfForever);
   const fold = async (event: FlowEvent): Promise<Acceptance> => {
     const verdict = accept(state, event);
     if (verdict !== "accepted") return verdict;
@@ -80,6 +84,7 @@ export async function runExecution(
     await endScopes(deps, state, progress.events);
     if (isTerminal(state.status)) end();
     else queue.add(progress.commands);
+    waits.observe(progress.events);
     return verdict;
   };
   const end = () => {
@@ -94,11 +99,14 @@ export async function runExecution(
   let stopWatching = () => {};
   try {
     await inOrder(first);
+    const send = (signal: Signal) =>
+      inOrder({ type: "signal.received", at: now(), signal_id: deps.newId(), ...signal }).catch(finished.reject);
+    waits.send(deps.signals ?? [], send, endIfForever);
     stopWatching = endFromOutside(deps.clock, state, signal, limitMs, inject);
     await finished.promise;
   } finally {
     stopWatching();
-    wakes.end();
+    waits.end();
     stop.abort(new FlowError("CANCELLED", "The execution has ended"));
     await queue.idle();
   }
@@ -191,30 +199,8 @@ async function endScopes({ scopes }: LocalDeps, state: ExecutionState, events: r
   if (isTerminal(state.status)) await scopes.ended(state.executionId, state.resultStep);
 }
 
-/** Calls `wake` for each command that is added when its time has come, until `end`. */
-function createWakes(clock: LocalDeps["clock"], wake: (command: Command) => void) {
-  const cancels = new Map<string, () => void>();
-  const add = (command: Command, parked: ParkedWork) => {
-    const leftMs = parked.wake_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(parked.wake_at) - clock.now();
-    const cancel = after(clock, Math.max(0, leftMs), () => {
-      cancels.delete(command.command_id);
-      // A timer of this process lasts 24.8 days at most.
-      if (Date.parse(parked.wake_at ?? "") <= clock.now()) wake(command);
-      else add(command, parked);
-    });
-    cancels.set(command.command_id, cancel);
-  };
-  return {
-    add,
-    end() {
-      for (const cancel of cancels.values()) cancel();
-      cancels.clear();
-    },
-  };
-}
-
 /** Commands that wait, and those that run: never more than `capacity` at a time. */
-function createQueue(capacity: number, run: (command: Command) => Promise<void>) {
+function createQueue(capacity: number, run: (command: Command) => Promise<void>, onIdle: () => void) {
   const waiting: Command[] = [];
   const running = new Set<Promise<void>>();
   const fill = () => {
@@ -226,6 +212,7 @@ function createQueue(capacity: number, run: (command: Command) => Promise<void>)
       void work.then(() => {
         running.delete(work);
         fill();
+        if (running.size === 0) onIdle();
       });
     }
   };
@@ -238,6 +225,7 @@ function createQueue(capacity: number, run: (command: Command) => Promise<void>)
     clear() {
       waiting.length = 0;
     },
+    isIdle: () => running.size === 0,
     /** Resolves when nothing runs any more. */
     async idle() {
       await Promise.all(running);

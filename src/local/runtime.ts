@@ -23,6 +23,7 @@ import { createFamily } from "./family.ts";
 import { createLocalKeychain, type LocalKeychain } from "./keychain.ts";
 import { createFileMcpServers } from "./mcp-servers.ts";
 import { createLocalResults } from "./results.ts";
+import type { LocalSignal } from "./waits.ts";
 
 /** What a local runtime is made of. Everything but the tools has a default that suits a real run. */
 export interface LocalRuntimeOptions {
@@ -41,6 +42,8 @@ export interface LocalRuntimeOptions {
   sealers?: SealerSource;
   env?: JsonObject;
   capacity?: number;
+  /** What each execution is sent. Default: nothing. */
+  signals?: readonly LocalSignal[];
   clock?: Clock;
   random?: () => number;
   observe?: (state: ExecutionState, events: readonly FlowEvent[]) => void;
@@ -89,6 +92,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
     env: options.env ?? {},
     newId,
     capacity: options.capacity ?? CAPACITY_DEFAULT,
+    signals: options.signals ?? [],
     observe: options.observe ?? (() => undefined),
     log: options.log ?? (() => undefined),
   };

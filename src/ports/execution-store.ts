@@ -1,7 +1,7 @@
 import type { EventRecord, LogEntry, LogOwner } from "../schema/rules/event-record.ts";
 import type { Origin } from "../schema/rules/origin.ts";
 import type { AuditEntry } from "../schema/words/audit-entry.ts";
-import type { Command } from "../schema/words/command.ts";
+import type { Command, Wait } from "../schema/words/command.ts";
 import type { Json, JsonObject } from "../schema/words/json.ts";
 import type { TaskError } from "../schema/words/outcome.ts";
 
@@ -85,7 +85,7 @@ export interface DueWait {
 /** A command that is parked from now on. */
 export interface ParkedCommand {
   commandId: string;
-  kind: "timer";
+  kind: Wait["kind"];
   /** When it goes on by itself, milliseconds since 1970; null: never. */
   dueAt: number | null;
 }

@@ -2,11 +2,13 @@ import { resultOf } from "../engine/state/results.ts";
 import { type ExecutionState, emptyState } from "../engine/state/state.ts";
 import { loadedReferences } from "../language/template/loaded-references.ts";
 import { ResultView } from "../language/views/result-view.ts";
+import { durationMs } from "../language/words/moments.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "../local/execution.ts";
 import { createFamily } from "../local/family.ts";
 import { createLocalKeychain } from "../local/keychain.ts";
 import { createLocalResults, type LocalResults } from "../local/results.ts";
+import type { LocalSignal } from "../local/waits.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
@@ -174,9 +176,24 @@ function depsOf(
     env: test.env ?? {},
     newId: () => String(++lastId),
     capacity: CAPACITY_DEFAULT,
+    signals: signalsOf(test),
     observe: () => undefined,
     log: () => undefined,
   };
+}
+
+/** In the order of their times; those of one time in the order of the document. Throws `FlowError` INVALID_INPUT. */
+function signalsOf({ signals = {} }: TestCase): LocalSignal[] {
+  return Object.entries(signals).flatMap(([name, given]) =>
+    [given].flat().map(({ data = null, key, after = 0 }) => {
+      const afterMs = durationMs(after);
+      if (afterMs !== undefined) return { signal: { name, data, ...defined({ key }) }, afterMs };
+      throw new FlowError(
+        "INVALID_INPUT",
+        `signals.${name}: \`after\` must be 250ms, 30s, 1h30m, 2d or seconds, not ${after}`,
+      );
+    }),
+  );
 }
 
 async function check(

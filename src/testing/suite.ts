@@ -188,6 +188,7 @@ function withDefaults({ defaults }: TestDocument, test: TestCase): TestCase {
     env: { ...defaults.env, ...test.env },
     credentials: { ...defaults.credentials, ...test.credentials },
     mocks: { ...mocks, ...test.mocks },
+    signals: { ...defaults.signals, ...test.signals },
     run_real: [...(defaults.run_real ?? []), ...(test.run_real ?? [])],
   };
 }

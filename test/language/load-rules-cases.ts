@@ -509,6 +509,10 @@ const SLIP_CASES: RuleCase[] = [
         '{ kind: wait, until: "2026-02-30T12:00:00Z" }',
         '{ kind: wait, until: "2026-03-29T02:30", timezone: Europe/Nowhere }',
         '{ kind: wait, for: "{{ workload.pause }}" }',
+        "{ kind: wait, timeout: 5 }",
+        '{ kind: wait, signal: "", on_timeout: stop }',
+        '{ kind: wait, signal: paid, for: 1h, when: "{{ signal.data.ok }}" }',
+        "{ kind: wait, for: 1h, key: k, when: true }",
       ]
         .map((task) => `      - ${task}\n`)
         .join(""),
@@ -516,6 +520,7 @@ const SLIP_CASES: RuleCase[] = [
     found: [
       ...["7:7", "7:28", "8:42", "9:30", "10:30", "11:60"].map((place) => `${place} wrong-wait`),
       "12:41 unknown-variable",
+      ...["13:9", "14:31", "14:47", "15:31", "16:37", "16:46"].map((place) => `${place} wrong-wait`),
     ],
     hint: "put the other tasks into a step before or after it",
   },

@@ -7,6 +7,7 @@ import { createClaimSecrets } from "../../src/platform/crypto/claim-secrets.ts";
 import { commandAnswer } from "../../src/routes/workers/claimed-command.ts";
 import { readBatch } from "../../src/routes/workers/event-batch.ts";
 import type { ServerReply } from "../../src/schema/routes/answer.ts";
+import type { Signal } from "../../src/schema/words/command.ts";
 import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 import type { ExecutionReader } from "../../src/services/executions/execution-reader.ts";
@@ -69,6 +70,7 @@ async function route(parts: ApiParts, call: ServerCall, gone: AbortSignal): Prom
     case "executions":
       if (rest[1] === "cancel") return await cancel(parts, rest[0] ?? "");
       if (rest[1] === "pause" || rest[1] === "resume") return await steer(parts, rest[1], rest[0] ?? "");
+      if (rest[1] === "signals") return await signal(parts, rest[0] ?? "", rest[2] ?? "", bodyOf(call));
       if (rest[3] === "override") return await override(parts, rest[0] ?? "", rest[2] ?? "", bodyOf(call));
       return await awaitEnd(parts, rest[0] ?? "", url, gone);
     case "worker":
@@ -168,6 +170,15 @@ async function override(
   const request = body as unknown as OverrideRequest;
   const end = overrideSteps({ orchestrator, now: () => process.clock.now() });
   return { execution_id: executionId, step, status: await end(executionId, decodeURIComponent(step), request) };
+}
+
+async function signal(
+  { orchestrator }: ApiParts,
+  executionId: string,
+  name: string,
+  body: JsonObject,
+): Promise<unknown> {
+  return await orchestrator.signal(executionId, { name, ...(body as Omit<Signal, "name">) });
 }
 
 /** As `services/executions/await-result` waits, on the virtual clock. */

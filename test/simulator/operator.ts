@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { callUntilAnswered } from "../../src/adapters/server/retry.ts";
 import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../src/schema/routes/executions.ts";
 import { STEERING_ROUTES } from "../../src/schema/routes/steering.ts";
@@ -36,6 +37,7 @@ export function createOperator(parts: OperatorParts): Operator {
   let open = 0;
 
   const limits = { timeoutMs: 0, signal: new AbortController().signal };
+  setMaxListeners(0, limits.signal);
   const cancel = (executionId: string) =>
     callUntilAnswered(retry, EXECUTION_ROUTES.cancel, { params: { execution_id: executionId }, body: {}, ...limits });
   const steer = (what: "pause" | "resume", executionId: string) =>
@@ -80,10 +82,25 @@ export function createOperator(parts: OperatorParts): Operator {
       );
     }
   };
+  /** Each is sent until that is answered: it may arrive twice, and later than the others. */
+  const send = (executionId: string) => {
+    for (const { name, ...body } of playbook.signals) {
+      const params = { execution_id: executionId, name };
+      clock.after(random.between(0, 15_000), () =>
+        work(() =>
+          callUntilAnswered(retry, STEERING_ROUTES.signal, { params, body, ...limits }).catch((error: unknown) => {
+            // A run that was disturbed may have ended, or have taken a signal that was then sent again.
+            if (!(error instanceof FlowError && error.code === "already_terminal")) throw error;
+          }),
+        ),
+      );
+    }
+  };
   const start = async (key: string) => {
     const input = { body: { path: playbook.path, workload: {} }, idempotencyKey: key, ...limits };
     const { execution_id: executionId } = await callUntilAnswered(retry, EXECUTE_ROUTES.execute, input);
     started.set(key, executionId);
+    send(executionId);
     if (parts.interferes && random.chance(0.1)) disturb(executionId);
     if (parts.interferes && random.chance(0.1)) override(executionId);
     if (parts.interferes && random.chance(0.15)) pauseForAWhile(executionId);

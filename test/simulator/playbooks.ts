@@ -1,3 +1,4 @@
+import type { Signal } from "../../src/schema/words/command.ts";
 import type { Json } from "../../src/schema/words/json.ts";
 import type { CommandProgram } from "../../src/services/orchestration/memory/program-cache.ts";
 import { compile } from "../engine/support/playbook.ts";
@@ -9,6 +10,8 @@ export interface Simulated {
   path: string;
   /** How far its steps come depends on which is faster; how it ends does not. */
   isRacy: boolean;
+  /** What each of its executions is sent. */
+  signals: readonly Signal[];
   /** Rows that its cursor's claims give. */
   rows: readonly Json[];
 }
@@ -234,6 +237,30 @@ workflow:
     next: { arcs: [{ step: end, when: "event.name == 'step.failed'", set: { limit: "{{ output.error.code }}" } }] }
   - { step: end, tool: { kind: noop, result: { how: "{{ how }}", done: "{{ each.stats.success }}", code: "{{ code }}", limit: "{{ limit }}" } } }
 `,
+  signals: `
+workload: { least: 2 }
+workflow:
+  - { step: start, tool: { kind: noop, result: { n: 1 } }, next: [one, each, late] }
+  - { step: one, tool: { kind: wait, signal: go, when: "{{ signal.data.n >= least }}" }, set: { ctx.n: "{{ one.data.n }}" }, next: join }
+  - step: each
+    loop: { in: [a, b, c], iterator: key, spec: { mode: parallel, max_in_flight: 2 } }
+    tool: { kind: wait, signal: item, key: "{{ key }}", timeout: 1000000 }
+    next: { arcs: [{ step: join, when: "event.name == 'loop.done'" }] }
+  - { step: late, tool: { kind: wait, for: 6s }, next: [later] }
+  - { step: later, tool: { kind: wait, signal: late }, next: join }
+  - { step: join, tool: { kind: wait, signal: never, timeout: 3, on_timeout: continue }, next: [end] }
+  - { step: end, tool: { kind: noop, result: { n: "{{ n }}", items: "{{ each.results | map(attribute='data') | list }}", how: "{{ join.outcome }}" } } }
+`,
+};
+
+/** What the executions of a playbook are sent: each signal once, in any order. */
+const SIGNALS: Readonly<Record<string, readonly Signal[]>> = {
+  signals: [
+    { name: "go", data: { n: 1 } },
+    { name: "go", data: { n: 2 } },
+    ...["a", "b", "c"].map((key) => ({ name: "item", key, data: `of ${key}` })),
+    { name: "late", data: null },
+  ].map((signal, index) => ({ ...signal, id: `signal-${index}` })),
 };
 
 /** What the simulated playbook with a sub-playbook calls. */
@@ -249,6 +276,7 @@ export const PLAYBOOKS: readonly Simulated[] = Object.entries(TEXTS).map(([name,
   name,
   path: `simulated/${index}`,
   isRacy: name === "unhandled failure",
+  signals: SIGNALS[name] ?? [],
   rows: text.includes("cursor:") ? [1, 2, 3, 4, 5].map((id) => ({ id })) : [],
 }));
 

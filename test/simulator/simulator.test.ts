@@ -35,6 +35,11 @@ const REGRESSIONS: [seed: number, playbook: string, why: string][] = [
   [37, "pages joined by a manifest", "what a failed run had given was stored late, over what the next one gave"],
   [123, "local loop that writes", "iterations that had ended under a lost claim were refused under the next, forever"],
   [1_079_791_086, "rounds over a join", "a task whose input could not be made, after a skipped step, counted as lost"],
+  [
+    1_887_922_461,
+    "cursor",
+    "a store that was away while commands went on after a pause counted as a fault of the server",
+  ],
   [153, "chain with retries", "two rounds claimed for one waiting worker, and one of the answers was lost"],
 ];
 

@@ -3,6 +3,8 @@ import { resolve } from "node:path";
 import { readBytes } from "../../local/catalog.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { labelsProblem } from "../../schema/rules/execution-labels.ts";
+import type { Signal } from "../../schema/words/command.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { type CliValues, listOption, textOption } from "../command-line/command.ts";
@@ -33,6 +35,24 @@ export function labelsOf(options: CliValues): Record<string, string> | undefined
   return labels;
 }
 
+/** Signals from `--signal`, in their order. Throws `FlowError` USAGE for what is none. */
+export function signalsOf(options: CliValues): Signal[] {
+  return listOption(options, "signal").map((text) => {
+    const [, name = "", key, json] = /^([^[=]+)(?:\[([^\]]+)\])?(?:=(.*))?$/s.exec(text) ?? [];
+    const expected = `--signal takes NAME=JSON or NAME[KEY]=JSON, as in --signal 'payment={"amount": 12}'; got '${text}'`;
+    if (name.trim() === "") throw new FlowError("USAGE", expected);
+    return { name, data: json === undefined ? null : jsonOf(json, expected), ...defined({ key }) };
+  });
+}
+
+function jsonOf(text: string, expected: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new FlowError("USAGE", expected, { cause });
+  }
+}
+
 /** The files that a command line names for reading, the playbook's first: what is written must not be one of them. */
 export function filesRead(playbook: string | undefined, options: CliValues, folder: string): string[] {
   const workload = textOption(options, "workload");
@@ -58,18 +78,28 @@ export async function credentialsFile(config: Config, options: CliValues, folder
 
 /** A map of inputs that an option gives as JSON, or in a file. Throws as {@link readInputs} does. */
 export async function readMap(text: string, folder: string, option: string): Promise<JsonObject> {
-  const file = text.startsWith("@") ? resolve(folder, text.slice(1)) : undefined;
-  const where = file === undefined ? `--${option}` : `--${option} ${text}`;
-  const json = file === undefined ? text : await readText(file, where);
-  let value: Json;
+  const value = await readJson(text, folder, option, "Expected one object, as in");
+  if (isJsonObject(value)) return value;
+  throw new FlowError(
+    "USAGE",
+    `${whereOf(text, option)} must be one JSON object of inputs by name, got ${nameOfKind(value)}`,
+  );
+}
+
+/** A value that an option gives as JSON, or in a file (`@FILE`). Throws as {@link readInputs} does. */
+export async function readJson(text: string, folder: string, option: string, expected = "As in"): Promise<Json> {
+  const where = whereOf(text, option);
+  const json = text.startsWith("@") ? await readText(resolve(folder, text.slice(1)), where) : text;
   try {
-    value = JSON.parse(json);
+    return JSON.parse(json);
   } catch (cause) {
-    const example = `Expected one object, as in --${option} '{"day": "2026-01-31"}', or @FILE with one in it`;
+    const example = `${expected} --${option} '{"day": "2026-01-31"}', or @FILE with one in it`;
     throw new FlowError("USAGE", `${where} is not JSON: ${messageOf(cause)}. ${example}`, { cause });
   }
-  if (isJsonObject(value)) return value;
-  throw new FlowError("USAGE", `${where} must be one JSON object of inputs by name, got ${nameOfKind(value)}`);
+}
+
+function whereOf(text: string, option: string): string {
+  return text.startsWith("@") ? `--${option} ${text}` : `--${option}`;
 }
 
 async function readText(file: string, where: string): Promise<string> {

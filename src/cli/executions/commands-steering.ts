@@ -32,6 +32,30 @@ Examples
   load: async () => (await import("./skip.ts")).skipStep,
 };
 
+const SIGNAL: CliCommand = {
+  name: "signal",
+  summary: "Send a signal to an execution that waits for it, or will",
+  arguments: [
+    { name: "execution", summary: "Id of the execution, or the start of it where no other one begins so" },
+    { name: "name", summary: "Name of the signal, as `signal` of a wait has it" },
+  ],
+  options: [
+    { name: "data", value: "JSON", summary: "What the step goes on with, or @FILE; default null" },
+    { name: "key", value: "TEXT", summary: "Key, for waits that have one" },
+    { name: "id", value: "TEXT", summary: "Your name for it: sent again under the same id, it changes nothing" },
+    ...SERVER_OPTIONS,
+  ],
+  details: `The step that has waited longest for it goes on. Where none waits yet, the execution keeps the signal until one does.
+
+Exit codes
+  0 sent, or sent before under this id   1 the execution has ended, or the server cannot be reached   2 no such execution
+
+Examples
+  flow signal 7211 payment --data '{"amount": 12}'
+  flow signal 7211 payment --key order-4711 --data @payment.json --id evt_93`,
+  load: async () => (await import("./signal.ts")).sendSignal,
+};
+
 /** The commands of `flow bulk` that begin an operation. */
 function bulkCommand(action: BulkAction, summary: string): CliCommand {
   return {
@@ -99,4 +123,4 @@ Examples
 };
 
 /** The commands that steer what a server executes. */
-export const STEERING_COMMANDS: readonly CliEntry[] = [SKIP, BULK];
+export const STEERING_COMMANDS: readonly CliEntry[] = [SKIP, SIGNAL, BULK];

@@ -195,11 +195,13 @@ function isOf({ kind, step, iteration }: WaitingForAnswer, command: OpenCommandA
   return kind !== "retry" && step === command.step && (iteration ?? 0) === (command.iterations?.from ?? 0);
 }
 
-/** `waits until 2026-01-31T12:00:00.000Z, for 15m more`. */
-function waitText({ due }: WaitingForAnswer, now: number): string {
-  if (due === undefined) return "waits";
+/** `waits until 2026-01-31T12:00:00.000Z, for 15m more`, `waits for signal 'paid' with key '4711'`. */
+function waitText({ kind, name, key, due }: WaitingForAnswer, now: number): string {
+  const of = key === undefined ? "" : ` with key '${cleanText(key)}'`;
+  const what = kind === "signal" ? ` for signal '${cleanText(name ?? "")}'${of}${due === undefined ? "" : ","}` : "";
+  if (due === undefined) return `waits${what}`;
   const left = Date.parse(due) - now;
-  return `waits until ${due}, ${left > 0 ? `for ${formatDuration(left)} more` : "which has come"}`;
+  return `waits${what} until ${due}, ${left > 0 ? `for ${formatDuration(left)} more` : "which has come"}`;
 }
 
 /** `load  task fetch, attempt 2 begins in 12.0s, after: 503 Service Unavailable`. */

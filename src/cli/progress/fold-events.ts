@@ -39,6 +39,7 @@ const FOLDED = {
   "execution.paused": true,
   "execution.resumed": true,
   "step.overridden": true,
+  "signal.received": true,
 } as const satisfies Record<EventType, true>;
 
 /** An execution whose events come from elsewhere. */

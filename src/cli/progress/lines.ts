@@ -3,7 +3,7 @@ import type { EventOf, FlowEvent, ReusedFrom } from "../../schema/words/event.ts
 import { cleanText, formatCount, formatDuration, plural } from "../terminal/text.ts";
 import { logLine, type Progress, placeOf } from "./progress.ts";
 import type { ExecutionRow, RunModel, StepRow } from "./run-model.ts";
-import { progressText } from "./text.ts";
+import { awaitedText, progressText } from "./text.ts";
 
 /** Shortest time between two lines about one loop. */
 const LOOP_LINE_MS = 1_000;
@@ -57,8 +57,8 @@ function stepLine(execution: ExecutionRow, event: FlowEvent): string | undefined
       if (event.iterations !== undefined || event.claim === true) return undefined;
       return `${nameOf(execution, event.step)}: started`;
     case "command.parked":
-      if (event.iteration !== undefined || event.wake_at === undefined) return undefined;
-      return `${nameOf(execution, event.step)}: waits until ${event.wake_at}`;
+      if (event.iteration !== undefined) return undefined;
+      return `${nameOf(execution, event.step)}: waits ${cleanText(awaitedText(event))}`;
     case "step.completed":
       if (event.reused_from !== undefined) return reusedLine(execution, event.step, event.reused_from);
       return `${nameOf(execution, event.step)}: completed in ${formatDuration(event.duration_ms)}${loopEnd(execution, event)}`;

@@ -2,6 +2,7 @@ import { type ExecutionState, isTerminal, type StepState, stepState } from "../.
 import type { EventOf, FlowEvent, ProgressNumbers } from "../../schema/words/event.ts";
 import { own } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
+import { awaitedText } from "./text.ts";
 
 /*
  * What is displayed of a run and its sub-playbooks, updated event by event. Each event costs the same however long the run is:
@@ -121,8 +122,8 @@ function applyEvent(execution: ExecutionRow, event: FlowEvent): void {
       stepStarted(execution, event);
       return;
     case "command.parked":
-      if (event.iteration !== undefined || event.wake_at === undefined) return;
-      stepRow(execution, event.step).waits = { commandId: event.command_id, text: `until ${event.wake_at}` };
+      if (event.iteration !== undefined) return;
+      stepRow(execution, event.step).waits = { commandId: event.command_id, text: awaitedText(event) };
       return;
     case "command.woken":
       stepRow(execution, event.step).waits = undefined;

@@ -1,3 +1,4 @@
+import type { ParkedWork } from "../../schema/words/command.ts";
 import { type JsonObject, own } from "../../schema/words/json.ts";
 import { cleanText } from "../terminal/text.ts";
 
@@ -8,6 +9,13 @@ export function progressText(numbers: Readonly<JsonObject>): string {
   return Object.entries(numbers)
     .flatMap(([name, number]) => (typeof number === "number" ? [`${numberText(number)} ${nameText(name)}`] : []))
     .join(", ");
+}
+
+/** What a parked step waits for: `until 2026-01-31T12:00:00.000Z`, `for signal 'paid'`. */
+export function awaitedText({ wait, wake_at: until }: Pick<ParkedWork, "wait" | "wake_at">): string {
+  const of = wait.kind === "signal" && wait.key !== undefined ? ` with key '${wait.key}'` : "";
+  const what = wait.kind === "signal" ? [`for signal '${wait.name}'${of}`] : [];
+  return [...what, ...(until === undefined ? [] : [`until ${until}`])].join(", at most ");
 }
 
 /** `12,000`; `0.25`. */

@@ -4,6 +4,7 @@ import type { ExecutionState } from "../../engine/state/state.ts";
 import { childCalls } from "../../language/load/child-calls.ts";
 import { folderOf, type LocalPlaybook, shown } from "../../local/catalog.ts";
 import { createLocalRuntime, type LocalRuntime } from "../../local/runtime.ts";
+import type { LocalSignal } from "../../local/waits.ts";
 import { type Config, isGiven } from "../../platform/config/config.ts";
 import { proxyRules } from "../../platform/http/proxy.ts";
 import type { SecretSource } from "../../ports/secret-source.ts";
@@ -16,7 +17,7 @@ import { readRecordedRun } from "../../testing/recorded-run.ts";
 import { type Reuse, reuseBefore } from "../../testing/reuse.ts";
 import { createToolRegistry, type ToolRegistry } from "../../tools/registry.ts";
 import { type CliInput, type CliIo, textOption } from "../command-line/command.ts";
-import { credentialsFile, filesRead, labelsOf, readInputs } from "../documents/inputs.ts";
+import { credentialsFile, filesRead, labelsOf, readInputs, signalsOf } from "../documents/inputs.ts";
 import { checkTarget, loadNamed } from "../documents/named-playbook.ts";
 import { openProgress } from "../progress/open-progress.ts";
 import { cleanText } from "../terminal/text.ts";
@@ -35,7 +36,8 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     io.stderr.write("note: --label has no use here: it is for finding the runs of a server\n");
   }
   const watch = createWatch();
-  const parts = buildRuntime(config, await credentialsFile(config, options, io.folder), watch);
+  const signals = signalsOf(options).map((signal) => ({ signal, afterMs: 0 }));
+  const parts = buildRuntime(config, await credentialsFile(config, options, io.folder), watch, signals);
   const { runtime, tools, secretSource } = parts;
   try {
     const playbook = await withReuse(await loadNamed(runtime, input.arguments[0] ?? "", io), input, parts);
@@ -106,7 +108,12 @@ interface RuntimeParts {
   reuse(reuse: Reuse): void;
 }
 
-function buildRuntime(config: Config, credentials: string | undefined, watch: Watch): RuntimeParts {
+function buildRuntime(
+  config: Config,
+  credentials: string | undefined,
+  watch: Watch,
+  signals: readonly LocalSignal[],
+): RuntimeParts {
   let tools: ToolRegistry | undefined;
   let reused: Reuse | undefined;
   const secretSource = openSecretSource(config, config.httpAllowPrivate);
@@ -128,6 +135,7 @@ function buildRuntime(config: Config, credentials: string | undefined, watch: Wa
     ...(isGiven(config, "mcpTokenHosts") && { mcpTokenHosts: config.mcpTokenHosts }),
     env: allowedEnvironment(config),
     capacity: config.localCapacity,
+    signals,
     observe(state: ExecutionState, events: readonly FlowEvent[]) {
       watch.recorder?.observe(state, events);
       watch.progress.observe(watch.model.observe(state, events), events);

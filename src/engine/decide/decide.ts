@@ -19,6 +19,7 @@ import { startReady, startStep } from "./activate.ts";
 import { endStep, skippedBy } from "./boundary.ts";
 import { stepCommand } from "./issued-command.ts";
 import { continueLoop, loopError, type StoreWrite } from "./loop.ts";
+import { wakeAtResumption, wakeByKept, wakeBySignal } from "./match-signals.ts";
 
 /** The consequences of an event. */
 export interface Decision {
@@ -77,10 +78,13 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
       return catchUp(state, program, env);
     case "step.overridden":
       return afterOverride(state, event, program, env);
+    case "signal.received":
+      return eventsOnly(wakeBySignal(state, event, program, env));
+    case "command.parked":
+      return event.wait.kind === "signal" ? eventsOnly(wakeByKept(state, event.command_id, program, env)) : NOTHING;
     case "execution.paused":
     case "command.claimed":
     case "command.started":
-    case "command.parked":
     case "command.woken":
     case "command.cancelled":
     case "task.progress":
@@ -160,7 +164,8 @@ function catchUp(state: ExecutionState, program: Program, env: EngineEnv): Decis
     const decision = afterCommand(state, name, program, env);
     if (decision.events.length > 0) return { ...decision, isPart: true };
   }
-  return NOTHING;
+  const woken = wakeAtResumption(state, program, env);
+  return woken.length > 0 ? { ...eventsOnly(woken), isPart: true } : NOTHING;
 }
 
 function withStep(error: TaskError | null, step: string): TaskError | null {

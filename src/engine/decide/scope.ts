@@ -11,7 +11,7 @@ import { type Json, type JsonObject, setOwn } from "../../schema/words/json.ts";
 import type { StoredResult } from "../../schema/words/result.ts";
 import type { EngineEnv } from "../env.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
-import { type ExecutionState, knownStep } from "../state/state.ts";
+import { type ExecutionState, type KeptSignal, knownStep, type LoopState, type StepRun } from "../state/state.ts";
 
 /** The names that are visible everywhere in an execution. */
 function baseNames(state: ExecutionState, program: Program, env: EngineEnv): Omit<Names, "input"> {
@@ -78,6 +78,43 @@ export function guardScope(
 ): Scope {
   const names = { ...baseNames(state, program, env), ...(token.from !== null && { from: token.from }) };
   return nameScope({ ...names, input: stepInput(step, token, names, env) });
+}
+
+/** Scope of the condition under which a step that waits, or one iteration of it, takes a signal. */
+export function waitScope(
+  state: ExecutionState,
+  program: Program,
+  step: ProgramStep,
+  run: StepRun,
+  { iteration: index, signal: { signalId: _, at, ...signal } }: { iteration: number | undefined; signal: KeptSignal },
+  env: EngineEnv,
+): Scope {
+  const base = baseNames(state, program, env);
+  const { from, loop } = run;
+  const isIteration = index !== undefined && loop !== null;
+  // The caller's iteration is the `parent` of its own.
+  const { iter: _iter, ...reserved } = base.reserved;
+  const names = {
+    ...base,
+    ...(from !== null && { from }),
+    ...(isIteration && { iteration: iterationNames(state, step, loop, index, env) }),
+    reserved: {
+      ...(isIteration ? reserved : base.reserved),
+      signal: opened({ key: null, id: null, by: null, ...signal, at: new Date(at).toISOString() }, env),
+    },
+  };
+  return nameScope({ ...names, input: stepInput(step, run, names, env) });
+}
+
+function iterationNames(state: ExecutionState, step: ProgramStep, loop: LoopState, index: number, env: EngineEnv) {
+  return {
+    iterator: step.step.loop?.iterator ?? "item",
+    item: loop.items === null ? index : opened(loop.items[index] ?? null, env),
+    index,
+    ...(loop.total !== null && { total: loop.total }),
+    ...(state.parent?.iter !== undefined && { parent: opened(state.parent.iter, env) }),
+    written: {},
+  };
 }
 
 /** The step that ended, for its `set` and its arcs. */

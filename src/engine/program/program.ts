@@ -88,6 +88,8 @@ export interface ProgramTask {
   timeoutMs: Template | undefined;
   policy: readonly ProgramRule[];
   set: readonly CompiledAssignment[];
+  /** Of a wait for a signal: which ones it takes. The engine evaluates it, with `signal` in scope. */
+  waitWhen: Condition | undefined;
 }
 
 /** One compiled policy rule. */
@@ -263,6 +265,7 @@ function* compileTask(task: Task): Pieces<ProgramTask> {
     timeoutMs: yield* optional(task.timeoutMs),
     policy: yield* each(task.policy, compileRule),
     set: yield* each(task.set, compileAssignment),
+    waitWhen: yield* condition(task.waitWhen),
   };
 }
 

@@ -1,8 +1,19 @@
+import type { Woken } from "../../schema/words/command.ts";
 import type { EventOf } from "../../schema/words/event.ts";
-import { type ExecutionState, type OpenCommand, openCommand } from "./state.ts";
+import { jsonSize } from "../../schema/words/json.ts";
+import { type ExecutionState, type OpenCommand, openCommand, SIGNAL_IDS_MAX } from "./state.ts";
+
+/** The part of `evolve` that concerns waits. */
+export function evolveWait(
+  state: ExecutionState,
+  event: EventOf<"command.parked"> | EventOf<"command.woken"> | EventOf<"signal.received">,
+): ExecutionState {
+  if (event.type === "command.parked") return parked(state, event);
+  return event.type === "command.woken" ? woken(state, event) : received(state, event);
+}
 
 /** Folds that a command waits: its claim is over, and what the claim had begun is not awaited any more. */
-export function parked(state: ExecutionState, event: EventOf<"command.parked">): ExecutionState {
+function parked(state: ExecutionState, event: EventOf<"command.parked">): ExecutionState {
   const command = openCommand(state, event.command_id);
   if (command === undefined) return state;
   const { wait, resume, wake_at, limit, at } = event;
@@ -21,11 +32,34 @@ export function parked(state: ExecutionState, event: EventOf<"command.parked">):
 }
 
 /** Folds that what a command waited for has come: it may be claimed again. */
-export function woken(state: ExecutionState, event: EventOf<"command.woken">): ExecutionState {
+function woken(state: ExecutionState, event: EventOf<"command.woken">): ExecutionState {
   const command = openCommand(state, event.command_id);
   if (command?.parked === undefined) return state;
-  command.woken = { ...command.parked, at: event.at };
+  command.woken = { ...command.parked, at: event.at, ...signalOf(state, event) };
   delete command.parked;
+  return state;
+}
+
+/** The signal that has woken a command: it is used up. */
+function signalOf(state: ExecutionState, { signal: id }: EventOf<"command.woken">): Pick<Woken, "signal"> {
+  const { signals } = state;
+  const index = signals?.kept.findIndex(({ signalId }) => signalId === id) ?? -1;
+  const found = signals?.kept[index];
+  if (signals === undefined || found === undefined) return {};
+  signals.kept.splice(index, 1);
+  signals.bytes -= jsonSize(found.data);
+  const { signalId: _, at, ...signal } = found;
+  return { signal: { ...signal, at: new Date(at).toISOString() } };
+}
+
+/** Folds that a signal has come. */
+function received(state: ExecutionState, event: EventOf<"signal.received">): ExecutionState {
+  const { type: _, signal_id: signalId, ...signal } = event;
+  state.signals ??= { kept: [], bytes: 0, ids: [] };
+  const { kept, ids } = state.signals;
+  kept.push({ signalId, ...signal });
+  state.signals.bytes += jsonSize(signal.data);
+  if (signal.id !== undefined && ids.push(signal.id) > SIGNAL_IDS_MAX) ids.shift();
   return state;
 }
 

@@ -4,7 +4,7 @@ import type { TaskError } from "../../schema/words/outcome.ts";
 import { evolveLoop, loopCommandCancelled, loopResult } from "./evolve-loop.ts";
 import { evolveOverride } from "./evolve-override.ts";
 import { beginRerun, copied, restored } from "./evolve-rerun.ts";
-import { parked, woken } from "./evolve-wait.ts";
+import { evolveWait } from "./evolve-wait.ts";
 import { cancelledError, joinTasks, withRuns } from "./results.ts";
 import {
   type ExecutionState,
@@ -37,9 +37,9 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "command.started":
       return claimed(state, event);
     case "command.parked":
-      return parked(state, event);
     case "command.woken":
-      return woken(state, event);
+    case "signal.received":
+      return evolveWait(state, event);
     case "task.done":
       return taskDone(state, event);
     case "task.progress":

@@ -1,4 +1,4 @@
-import type { ParkedWork, Woken } from "../../schema/words/command.ts";
+import type { ParkedWork, Signal, Woken } from "../../schema/words/command.ts";
 import type { KeptLoop, Overridden, ParentRef, ReusedFrom, Steered, TaskResult } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { Accumulate } from "../../schema/words/manifest.ts";
@@ -66,9 +66,30 @@ export interface ExecutionState {
   lastCompleted: string | null;
   resultStep: string | null;
   error: TaskError | null;
+  /** What it was sent; absent: nothing. */
+  signals?: Signals;
   /** `workflow.completed` or `workflow.failed` is written: the end follows, and nothing else. */
   ending?: true;
 }
+
+/** What an execution was sent, in the order in which it came. */
+export interface Signals {
+  /** Those that no wait has used up. */
+  kept: KeptSignal[];
+  /** Size of their data as JSON. */
+  bytes: number;
+  /** The senders' ids of the last {@link SIGNAL_IDS_MAX}. */
+  ids: string[];
+}
+
+/** A signal that no wait has used up; `at` is when it came, milliseconds since 1970. */
+export interface KeptSignal extends Signal {
+  signalId: string;
+  at: number;
+}
+
+/** Ids of signals by which an execution knows one that is sent again. */
+export const SIGNAL_IDS_MAX = 10_000;
 
 /** State of one step. */
 export interface StepState {

@@ -23,12 +23,13 @@ import {
   checkKeys,
   checkRange,
   legacy,
+  noteCondition,
   noteTemplate,
   noteText,
   positionOf,
   type Reading,
 } from "./source/reading.ts";
-import { checkWaitTime } from "./wait.ts";
+import { checkWait } from "./wait.ts";
 
 /** A task as written in the document, before its keys are read. */
 export interface TaskDraft {
@@ -77,7 +78,7 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   const called = kind === "playbook" ? get("path") : undefined;
   if (called !== undefined) reading.calls.push({ place: called, name: textOf(called) ?? "" });
   checkSettings(reading, draft.place, kind, fields);
-  if (kind === "wait") checkWaitTime(reading, draft.place, fields);
+  if (kind === "wait") checkWait(reading, draft.place, fields);
   checkKeys(reading, field(spec, "policy"), TaskPolicy);
   const rules = field(field(spec ?? draft.stepSpec, "policy"), "rules");
   const ownAuth = get("auth", "credential");
@@ -91,6 +92,8 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   if (endpoint !== undefined) legacy(reading, endpoint, "`endpoint` of an http task", "`url: …`");
   const payload = kind === "playbook" ? get("payload") : undefined;
   const codeLine = readCodeLine(reading, fields);
+  const waitWhen = kind === "wait" ? get("when") : undefined;
+  noteCondition(reading, waitWhen);
   return {
     label: draft.label,
     kind,
@@ -102,6 +105,7 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
     set: readAssignments(reading, get("set"), "local"),
     result: readResult(reading, [field(spec, "result"), get("output")], get("output_select")),
     position: reading.locate(draft.at),
+    ...(waitWhen === undefined ? {} : { waitWhen: waitWhen.value }),
     ...(codeLine === undefined ? {} : { codeLine }),
   };
 }
@@ -198,7 +202,7 @@ function readConfig(reading: Reading, draft: TaskDraft, kind: string, payloadIsI
   for (const [key, place] of draft.fields) {
     const isList = key === "args" && Array.isArray(place.value);
     const own = (kind === "workbook" && key === "name") || isList || !COMMON_KEYS.includes(key);
-    if (!own || (key === "payload" && payloadIsInput)) continue;
+    if (!own || (key === "payload" && payloadIsInput) || (kind === "wait" && key === "when")) continue;
     const holdsAuth = kind === "transfer" && (key === "source" || key === "target");
     const parts = holdsAuth && isMap(place) ? place.fields : new Map([[key, place]]);
     for (const [name, part] of parts) {

@@ -22,6 +22,7 @@ export const RESERVED_NAMES: readonly string[] = [
   "env",
   "steps",
   "event",
+  "signal",
   "output",
   "outcome",
   "result",

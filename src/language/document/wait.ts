@@ -3,14 +3,40 @@ import { durationMs, isTimeZone, momentMs } from "../words/moments.ts";
 import { field, type Place, textOf } from "./source/place.ts";
 import type { Reading } from "./source/reading.ts";
 
-/** Reports what a `wait` task says about its time that is wrong in every run. */
-export function checkWaitTime(reading: Reading, task: Place, fields: ReadonlyMap<string, Place>): void {
-  const map: Place = { ...task, fields };
+/** Of these a wait has exactly one. */
+const WAITED_FOR = ["for", "until", "signal"] as const;
+
+/** Reports what a `wait` task says about what it waits for that is wrong in every run. */
+export function checkWait(reading: Reading, task: Place, fields: ReadonlyMap<string, Place>): void {
+  const get = (key: string) => {
+    const place = fields.get(key);
+    return place === undefined || place.value === null ? undefined : place;
+  };
+  const wrong = (place: Place, what: string, hint: string) => reading.report("wrong-wait", place, what, hint);
+  const [first, second] = WAITED_FOR.filter((key) => get(key) !== undefined);
+  if (first === undefined) {
+    wrong(task, "the wait says nothing of what it waits for", "write `for`, `until` or `signal`");
+  } else if (second !== undefined) {
+    wrong(get(second) ?? task, `the wait has both \`${first}\` and \`${second}\``, "keep the one that is meant");
+  }
+  checkTime(reading, { ...task, fields });
+  const signal = get("signal");
+  if (signal !== undefined && isConstant(signal) && !isName(signal.value)) {
+    wrong(signal, "`signal` must be a name", "write a text of at most 128 characters");
+  }
+  for (const key of ["key", "when"]) {
+    const place = signal === undefined ? get(key) : undefined;
+    if (place !== undefined) wrong(place, `\`${key}\` is about a signal`, "leave it out, or write `signal: <name>`");
+  }
+  const then = get("on_timeout");
+  if (then !== undefined && then.value !== "continue" && then.value !== "fail") {
+    wrong(then, "`on_timeout` must be `continue` or `fail`", "leave it out to fail");
+  }
+}
+
+function checkTime(reading: Reading, map: Place): void {
   const [duration, until, zone] = [field(map, "for"), field(map, "until"), field(map, "timezone")];
   const wrong = (place: Place, what: string, hint: string) => reading.report("wrong-wait", place, what, hint);
-  if (duration !== undefined && until !== undefined) {
-    wrong(until, "the wait has both `for` and `until`", "keep the one that is meant");
-  }
   if (duration !== undefined && isConstant(duration) && durationMs(duration.value) === undefined) {
     const hint = "write 250ms, 30s, 1h30m, 2d, or a number of seconds";
     wrong(duration, `\`for\` must be a duration, not \`${JSON.stringify(duration.value)}\``, hint);
@@ -35,6 +61,10 @@ export function checkWaitPlace(reading: Reading, step: Place, tasks: readonly Ta
   if (loop?.cursor !== undefined)
     wrong("rows of a cursor cannot wait", "let a called playbook wait, or loop over a list");
   if (loop?.exec === "local") wrong("iterations of `exec: local` cannot wait", "leave out `exec: local`");
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === "string" && value.trim() !== "" && value.length <= 128;
 }
 
 function isConstant({ value }: Place): boolean {

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { check, index, text } from "drizzle-orm/pg-core";
+import type { Wait } from "../../schema/words/command.ts";
 import { flow, id, instant } from "./columns.ts";
 
 /**
@@ -11,7 +12,7 @@ export const wait = flow.table(
   {
     commandId: id("command_id").primaryKey(),
     executionId: id("execution_id").notNull(),
-    kind: text("kind").$type<"timer">().notNull(),
+    kind: text("kind").$type<Wait["kind"]>().notNull(),
     /** When the command goes on by itself; null: never. */
     dueAt: instant("due_at"),
     /** A server wakes it, until then; then another server may. In no index: to take it touches none. */
@@ -20,6 +21,6 @@ export const wait = flow.table(
   (table) => [
     // Those whose time has come, the most overdue first.
     index("wait_for_due").on(table.dueAt).where(sql`due_at IS NOT NULL`),
-    check("wait_kind", sql`kind IN ('timer')`),
+    check("wait_kind", sql`kind IN ('timer', 'signal')`),
   ],
 );

@@ -163,11 +163,13 @@ function explain(detail: ExecutionDetail): { text: string } {
     else if (is === "WAITING") continue;
     else said.push(`Step '${step}' waits for a worker since ${since}${again}.`);
   }
-  for (const { step, iteration, kind, due } of detail.waiting_for) {
+  for (const { step, iteration, kind, name, key, due } of detail.waiting_for) {
     if (kind === "retry") continue;
     const which = iteration === undefined ? "" : `, iteration ${iteration},`;
+    const of = key === undefined ? "" : ` with key '${key}'`;
+    const what = kind === "signal" ? ` for signal '${name}'${of} to be sent` : "";
     said.push(
-      `Step '${step}'${which} waits ${due === undefined ? "" : `until ${due}`} by itself: no worker is needed.`,
+      `Step '${step}'${which} waits${what}${due === undefined ? "" : ` until ${due}`} by itself: no worker is needed.`,
     );
   }
   if (retry !== null) {

@@ -105,10 +105,13 @@ export const WaitingForAnswer = v.object({
   step: v.string(),
   iteration: v.exactOptional(v.pipe(count, v.description("Of a loop."))),
   kind: v.pipe(
-    v.picklist(["timer", "retry"]),
-    v.description("`timer`: a time that a `wait` names. `retry`: the back-off of a task that failed."),
+    v.picklist(["timer", "signal", "retry"]),
+    v.description(
+      "`timer`: a time that a `wait` names. `signal`: one that somebody sends. `retry`: the back-off of a task that failed.",
+    ),
   ),
-  name: v.exactOptional(v.pipe(v.string(), v.description("Of a retry: the task."))),
+  name: v.exactOptional(v.pipe(v.string(), v.description("Of a signal: its name. Of a retry: the task."))),
+  key: v.exactOptional(v.pipe(v.string(), v.description("Of a signal: its key, where it must have one."))),
   due: v.exactOptional(v.pipe(Timestamp, v.description("When it goes on; of a retry by the worker's clock."))),
   since: v.exactOptional(v.pipe(Timestamp, v.description("Since when it waits."))),
 });

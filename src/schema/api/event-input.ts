@@ -55,12 +55,24 @@ export const EnvelopeInput = v.strictObject({
 });
 
 /** What a parked command waits for. */
-const WaitInput = v.strictObject({
-  kind: v.literal("timer"),
-  due: Timestamp,
+const waitLimit = {
   expires: v.exactOptional(Timestamp),
   timeout_ms: v.exactOptional(v.pipe(v.number(), v.minValue(0))),
-});
+};
+const WaitInput = v.variant("kind", [
+  v.strictObject({ kind: v.literal("timer"), due: Timestamp, ...waitLimit }),
+  v.strictObject({
+    kind: v.literal("signal"),
+    name: shortText,
+    key: v.exactOptional(shortText),
+    ...waitLimit,
+  }),
+]);
+
+/** It waits for a signal alone, however long that takes. */
+function isOpenEnded(wait: unknown): boolean {
+  return v.is(v.looseObject({ kind: v.literal("signal"), expires: v.optional(v.undefined()) }), wait);
+}
 
 /** Where a parked command goes on. */
 const ResumeInput = v.strictObject({
@@ -219,7 +231,7 @@ function complete(event: Record<string, unknown>, input: EventInput): string | u
         wrong(event, "task", isText) ??
         wrong(event, "wait", (value) => v.is(WaitInput, value)) ??
         wrong(event, "resume", (value) => v.is(ResumeInput, value)) ??
-        wrong(event, "wake_at", isTimestamp) ??
+        wrong(event, "wake_at", isOpenEnded(event["wait"]) ? isOptional(isTimestamp) : isTimestamp) ??
         wrong(
           event,
           "limit",

@@ -70,6 +70,40 @@ export const OverrideAnswer = v.object({
   ),
 });
 
+/** Longest name, key or id of a signal, in characters. */
+const SIGNAL_WORD_MAX = 128;
+const signalWord = v.pipe(
+  storableText(SIGNAL_WORD_MAX),
+  v.check((text) => text.trim() !== "", "must not be empty"),
+);
+
+/** The name of a signal, as the address has it. */
+export const SignalName = signalWord;
+
+/** Body of `POST /api/executions/{execution_id}/signals/{name}`. */
+export const SignalBody = v.strictObject({
+  data: v.exactOptional(
+    v.pipe(
+      JsonValue,
+      v.check(isShort, `must be at most ${GIVEN_RESULT_BYTES_MAX} bytes of JSON`),
+      v.description("What the step that waits for it goes on with; null by default."),
+    ),
+  ),
+  key: v.exactOptional(
+    v.pipe(signalWord, v.description("What it is about: only a step that waits for this key takes it.")),
+  ),
+  id: v.exactOptional(
+    v.pipe(signalWord, v.description("The sender's name for it: sent again under the same one, it changes nothing.")),
+  ),
+});
+
+/** Answer to a signal. */
+export const SignalAnswer = v.object({
+  reached: v.pipe(count, v.description("Steps, or iterations of loops, that go on with it.")),
+  kept: v.pipe(v.boolean(), v.description("None waited for it: it is kept for one to come.")),
+  duplicate: v.pipe(v.boolean(), v.description("It was sent before: nothing has changed.")),
+});
+
 const name = v.pipe(storableText(512), v.minLength(1));
 
 /** Steps that a rerun names. */

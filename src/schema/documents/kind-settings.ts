@@ -11,7 +11,6 @@ export const KIND_NEEDS: Readonly<Record<string, readonly (readonly string[])[]>
   artifact: [["ref", "uri", "result_ref", "temp_ref"]],
   shell: [["cmds", "cmd", "command"]],
   transfer: [["source"], ["target"]],
-  wait: [["for", "until"]],
 };
 
 /** Keys whose texts are commands: a list of them holds texts, never maps. */

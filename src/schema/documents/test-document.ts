@@ -97,12 +97,32 @@ export const Expectations = v.strictObject({
   ),
 });
 
+const TestSignal = v.strictObject({
+  data: key(json, "What the step that waits for it goes on with; default null."),
+  key: key(text, "Its key, for waits that have one."),
+  after: key(
+    v.lazy((value): v.GenericSchema<unknown, string | number> => (typeof value === "number" ? seconds : text)),
+    "When it comes after the start, in virtual time: `90s`, `2h`, or seconds. Default: at the start.",
+  ),
+});
+const testSignals = v.array(TestSignal);
+
 const SURROUNDINGS = {
   workload: key(map, "Inputs of the request, over the playbook's workload."),
   env: key(map, "What templates read as `env`."),
   credentials: key(v.record(text, map), "Fields of credentials by name; others exist and are empty."),
   mocks: key(v.record(text, Mock), "Answers by step, `step.task`, or `step/step` within a sub-playbook."),
   run_real: key(names, "Kinds, steps or `step.task` whose tool really runs."),
+  signals: key(
+    v.record(
+      text,
+      v.lazy(
+        (value): v.GenericSchema<unknown, TestSignal | TestSignal[]> =>
+          Array.isArray(value) ? testSignals : TestSignal,
+      ),
+    ),
+    "Signals that the executions are sent, by name: one, or a list.",
+  ),
   using: key(text, "A recorded run, relative to this file: its answers are those of tasks without a mock."),
   now: key(v.pipe(text, v.isoTimestamp("must be a time such as 2026-01-01T00:00:00Z")), "When the run starts."),
 };
@@ -122,6 +142,8 @@ export const TestDocument = v.strictObject({
   tests: v.pipe(v.array(TestCase), v.minLength(1, "has no test: write at least one"), v.description("The tests.")),
 });
 
+/** A signal of a test, read. */
+type TestSignal = v.InferOutput<typeof TestSignal>;
 /** The failure that a mock answers with, read. */
 export type MockError = v.InferOutput<typeof MockError>;
 /** One answer of a mocked tool, read. */

@@ -1,4 +1,12 @@
-import { BulkAnswer, BulkBody, BulkStartAnswer, OverrideAnswer, OverrideBody } from "../api/steering.ts";
+import {
+  BulkAnswer,
+  BulkBody,
+  BulkStartAnswer,
+  OverrideAnswer,
+  OverrideBody,
+  SignalAnswer,
+  SignalBody,
+} from "../api/steering.ts";
 import { contract } from "./contract.ts";
 
 /** Steering executions beyond pause and resume (control, section 1). */
@@ -15,6 +23,19 @@ export const STEERING_ROUTES = {
     answer: OverrideAnswer,
     status: 202,
     refusals: [404, 409, 413, 422],
+  }),
+  signal: contract({
+    method: "post",
+    path: "/api/executions/:execution_id/signals/:name",
+    summary:
+      "Sends a signal to an execution: the step that has waited longest for it goes on with its data; before one waits, it is kept. With an id it counts once, however often it is sent",
+    access: "operator",
+    user: { action: "execute", of: "execution" },
+    audit: { action: "execution.signal", resource: "execution/:execution_id" },
+    body: SignalBody,
+    answer: SignalAnswer,
+    status: 202,
+    refusals: [404, 409, 413, 422, 429],
   }),
   bulk: contract({
     method: "post",

@@ -69,15 +69,39 @@ export interface CommandContext {
 }
 
 /** What a parked command waits for. */
-export interface Wait {
-  /** `timer`: a time alone. */
+export type Wait = TimerWait | SignalWait;
+
+/** It waits for a time alone: `due`, RFC 3339. */
+export interface TimerWait extends WaitLimit {
   kind: "timer";
-  /** When that is, RFC 3339. */
   due: string;
-  /** When the task's time-out ends the wait, RFC 3339, where that is before. */
+}
+
+/** It waits for a signal of this name and key. */
+export interface SignalWait extends WaitLimit {
+  kind: "signal";
+  name: string;
+  /** Absent: for signals without a key. */
+  key?: string;
+}
+
+/** What ends a wait before what it waits for has come. */
+interface WaitLimit {
+  /** When the task's time-out does, RFC 3339. */
   expires?: string;
   /** The task's time-out in milliseconds, with `expires`. */
   timeout_ms?: number;
+}
+
+/** A message to an execution, for a step that waits for it (control, section 2). */
+export interface Signal {
+  name: string;
+  key?: string;
+  /** The sender's name for it: a signal that is sent again under it changes nothing. */
+  id?: string;
+  data: Json;
+  /** Who sent it, as the audit log names the caller. */
+  by?: string;
 }
 
 /** Where the work of a parked command goes on: its task, as it was when it was parked. */
@@ -109,7 +133,9 @@ export interface Woken extends ParkedWork {
   since: number;
   /** When it was woken, milliseconds since 1970. */
   at: number;
+  /** The signal that it waited for, and when that came, RFC 3339; absent: its time has come. */
+  signal?: Signal & { at: string };
 }
 
-/** The result of a task that waited. */
-export type WaitResult = { outcome: "elapsed"; at: string } & Record<string, Json>;
+/** The result of a task that waited: `at` is when that was over. */
+export type WaitResult = { outcome: "elapsed" | "received" | "timeout"; at: string } & Record<string, Json>;

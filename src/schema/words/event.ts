@@ -1,4 +1,4 @@
-import type { ParkedWork } from "./command.ts";
+import type { ParkedWork, Signal } from "./command.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Accumulate } from "./manifest.ts";
 import type { TaskError } from "./outcome.ts";
@@ -6,8 +6,8 @@ import type { LoopPart, StoredResult } from "./result.ts";
 import type { TraceRef } from "./trace.ts";
 
 /*
- * What happened, in the past tense. The log of these is the truth: `engine/state/evolve.ts` folds them into the state, and
- * nothing else changes it. Field names follow the specification where it has a name for the thing.
+ * What happened, in the past tense. The log of these is the truth: `engine/state/evolve.ts` folds them into the state, and nothing else
+ * changes it. Field names follow the specification where it has a name for the thing.
  */
 
 /** One write of an execution variable: `[name, value]`. */
@@ -40,10 +40,7 @@ export interface CommandRef {
   worker?: string;
 }
 
-/**
- * The combined result of several runs of a task (`spec.result.accumulate`), by its label, with the size in bytes of the part in
- * the state. It replaces the last run's result.
- */
+/** What several runs of a task came to (`spec.result.accumulate`), by its label, with its bytes in the state. It replaces the last run's result. */
 export type TaskResult = [label: string, result: StoredResult, bytes: number];
 
 /**
@@ -197,8 +194,10 @@ export interface EventBodies {
   "command.started": CommandRef;
   /** Its task waits for something that no worker has to wait for: the claim is over, and no worker has it until `command.woken`. */
   "command.parked": CommandRef & ParkedWork & { task: string; iteration?: number };
-  /** What it waited for has come: it may be claimed again. */
-  "command.woken": { command_id: string; step: string };
+  /** What it waited for has come: it may be claimed again. `signal`: the `signal_id` of what that is; absent: its time. */
+  "command.woken": { command_id: string; step: string; signal?: string };
+  /** It is kept until a wait uses it up. */
+  "signal.received": Signal & { signal_id: string };
   "task.done": CommandRef & {
     task: string;
     /** The run of the step that it is part of. */

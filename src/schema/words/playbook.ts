@@ -149,6 +149,8 @@ export interface Task {
   /** First match decides; empty means: ok continues, error fails. */
   policy: PolicyRule[];
   set: Assignment[];
+  /** Of a wait for a signal: which ones it takes. */
+  waitWhen?: Json;
   result: ResultConfig;
   position: Position;
   /** Line of the first line of `code`/`script.code` in the document, to translate a traceback. */

@@ -127,6 +127,10 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     for: "How long: `30s`, `15m`, `1h30m`, `2d`, or a number of seconds.",
     until: "The moment, as `2026-01-31T12:00:00Z`; without an offset in `timezone`.",
     timezone: "Time zone of `until`, as `Europe/Berlin`; default UTC.",
+    signal: "Name of the signal for which it waits.",
+    key: "Key of that signal, so that it is addressed by what it is about; default: one without a key.",
+    when: "Which signals it takes, by `signal.data`; others are left for other steps.",
+    on_timeout: "`continue`: a time-out is the result `{outcome: timeout}`, and no error.",
   },
   noop: { result: "The result; default `{status: ok}`." },
 };

@@ -85,6 +85,8 @@ export interface Executions extends Pausing {
   cancel(executionId: string, request: CancelRequest): Promise<Cancelled>;
   /** See {@link overrideSteps}. */
   override(executionId: string, step: string, request: OverrideRequest): Promise<StepStatus>;
+  /** See {@link Orchestrator.signal}. */
+  signal: Orchestrator["signal"];
   /** The execution started under this idempotency key of a caller; undefined if not found. */
   startedUnder(caller: string, key: string): Promise<string | undefined>;
   /** True if another execution called this one. */
@@ -164,6 +166,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     },
     cancel,
     override: overrideSteps(deps),
+    signal: deps.orchestrator.signal,
     ...pausing,
     startedUnder: async (caller, key) => (await findStartByKey(database, caller, key))?.executionId,
     isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,

@@ -152,7 +152,8 @@ async function claimOne(
     async apply(round) {
       tentative = undefined;
       const changes = round.changes(entry.executionId);
-      if (changes === undefined || openCommand(changes.live.state, commandId)?.attempt !== entry.attempt) return;
+      const open = changes && openCommand(changes.live.state, commandId);
+      if (changes === undefined || open?.attempt !== entry.attempt || open.parked !== undefined) return;
       isRefused = work.runsPath?.(changes.live.state.path) === false;
       if (isRefused) return;
       parts.ready.remove(commandId);

@@ -17,6 +17,7 @@ import { type ApplyDeps, busyOf, createTurns, type Turns } from "./rounds/apply-
 import { createReadyQueue } from "./rounds/ready-queue.ts";
 import { createRefill } from "./rounds/refill-ready-queue.ts";
 import type { Job } from "./rounds/round.ts";
+import { sendSignal } from "./send-signal.ts";
 import { createStart } from "./start.ts";
 import { takeUp } from "./take-up.ts";
 
@@ -41,15 +42,12 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     roundsMax: 1 + limits.processors,
     busy: () => busyOf(clock),
     onFault: observer.fault,
-    ...announcing(observer, subscriptions, now, (job) => roundLoop.push(job)),
+    ...announcing(observer, subscriptions, now, {
+      push: (job) => roundLoop.push(job),
+      takeUp: (executionId) => void takeUp(parts, claiming.offer, executionId),
+    }),
   });
-  const refill = createRefill({
-    store,
-    ready,
-    now,
-    onFound: roundLoop.wake,
-    onFailed: faultUnlessAway(deps),
-  });
+  const refill = createRefill({ store, ready, now, onFound: roundLoop.wake, onFailed: faultUnlessAway(deps) });
   const gate = createGate(limits, roundLoop);
   const parts: OrchestratorParts = {
     ...deps,
@@ -99,7 +97,10 @@ function applyDepsOf(deps: OrchestratorDeps, newId: () => number, turns: Turns):
 }
 
 /** Folds external events, and goes on with what they have resumed. */
-function steering(parts: OrchestratorParts, offer: Orchestrator["offer"]): Pick<Orchestrator, "inject" | "override"> {
+function steering(
+  parts: OrchestratorParts,
+  offer: Orchestrator["offer"],
+): Pick<Orchestrator, "inject" | "override" | "signal"> {
   return {
     async inject(executionId, event) {
       const verdict = await inject(withTimeLimits(parts), executionId, event);
@@ -107,6 +108,7 @@ function steering(parts: OrchestratorParts, offer: Orchestrator["offer"]): Pick<
       return verdict;
     },
     override: (executionId, event) => overrideStep(withTimeLimits(parts), executionId, event),
+    signal: (executionId, signal) => sendSignal(parts, withTimeLimits(parts), executionId, signal),
   };
 }
 
@@ -122,14 +124,15 @@ function announcing(
   observer: OrchestratorDeps["observer"],
   subscriptions: ReturnType<typeof createSubscriptions>,
   now: () => number,
-  goOn: (job: Job) => void,
+  goOn: { push(job: Job): void; takeUp(executionId: string): void },
 ): Pick<RoundLoopDeps, "onCommitted" | "onClaimed"> {
   return {
     onCommitted(commit) {
       const ended = new Set(commit.ended.map(({ executionId }) => executionId));
       for (const id of commit.moved.keys()) subscriptions.notify(id, ended.has(id), commit.endings.get(id));
       observer.committed(commit);
-      for (const [executionId, held] of commit.held) goOn(heldStepsJob(executionId, held));
+      for (const [executionId, held] of commit.held) goOn.push(heldStepsJob(executionId, held));
+      for (const executionId of commit.woken) goOn.takeUp(executionId);
     },
     onClaimed({ readyAt, batch }) {
       observer.claimed((now() - readyAt) / 1_000);

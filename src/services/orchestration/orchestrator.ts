@@ -5,6 +5,7 @@ import type { Abandoning, AttachedPayload, ExecutionStore, StoredStatus } from "
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import type { Origin } from "../../schema/rules/origin.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
+import type { Signal } from "../../schema/words/command.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
 import type { EventOf, FlowEvent, ParentRef, RerunRef } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
@@ -112,6 +113,16 @@ export interface ReportOutcome {
   commands: ClaimedCommand[];
 }
 
+/** What became of a signal. */
+export interface SignalOutcome {
+  /** Waits that it has ended. */
+  reached: number;
+  /** It is kept for a wait to come. */
+  kept: boolean;
+  /** It was sent before, under the same id: nothing has changed. */
+  duplicate: boolean;
+}
+
 /**
  * The only way to advance executions of the service: events are accepted and folded, their consequences are decided, everything
  * is written in one transaction with the projections, and other processes are notified after its commit.
@@ -137,6 +148,11 @@ export interface Orchestrator {
    * an unknown execution, step or iteration, INVALID_INPUT, already_terminal for one that has ended, UNAVAILABLE.
    */
   override(executionId: string, event: EventOf<"step.overridden">): Promise<StepStatus>;
+  /**
+   * Sends a signal to one execution, which keeps it until a step waits for it. Resolves when that is durable. Throws `FlowError`
+   * NOT_FOUND, already_terminal, RATE_LIMITED if too many are kept, UNAVAILABLE.
+   */
+  signal(executionId: string, signal: Signal): Promise<SignalOutcome>;
   /**
    * Commands for a worker, oldest first; empty if none was ready in time, or the signal was aborted. `left` is aborted when the
    * caller has left and cannot receive the answer: its commands are then offered to others. Default: the same signal.

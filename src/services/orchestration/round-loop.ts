@@ -191,7 +191,8 @@ function roundRunner(
         .flatMap((id) => heldOf(id, round))
         .sort(([one], [other]) => taken(one) - taken(other)),
     );
-    deps.onCommitted({ moved: places, unclaimed, held, steps, ended, endings, cancelled, ...committed });
+    const woken = [...round.changeSets].flatMap(([id, changes]) => (changes.woken().length > 0 ? [id] : []));
+    deps.onCommitted({ moved: places, unclaimed, held, woken, steps, ended, endings, cancelled, ...committed });
   };
   const run = async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
     try {

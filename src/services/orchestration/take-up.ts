@@ -1,5 +1,6 @@
 import { isUnclaimed } from "../../engine/state/evolve-wait.ts";
 import { openCommand } from "../../engine/state/state.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 import { runJob } from "./jobs.ts";
 import type { Orchestrator } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
@@ -28,7 +29,10 @@ export async function takeUp(
       parts.observer.returned(ids);
     }
   } catch (error) {
-    if (parts.unavailable(error) === undefined) parts.observer.fault(error, [executionId]);
+    // A job's refusal says already that the store is away.
+    const isAway =
+      (error instanceof FlowError && error.code === "UNAVAILABLE") || parts.unavailable(error) !== undefined;
+    if (!isAway) parts.observer.fault(error, [executionId]);
   }
 }
 

@@ -87,17 +87,20 @@ export async function runCommand(
   }
 }
 
-/** The command waits until its own moment, or until the time of its step is over. */
+/** The command waits until its own moment, or until the time of its step is over; for a signal alone, for as long as it takes. */
 function parkedEvent({ wait, resume }: Parked, ref: CommandRef, limit: number | undefined, at: number): FlowEvent {
-  const due = Date.parse(wait.expires ?? wait.due);
+  const end = wait.expires ?? (wait.kind === "timer" ? wait.due : undefined);
+  const due = end === undefined ? Number.POSITIVE_INFINITY : Date.parse(end);
   const isLimit = limit !== undefined && limit < due;
+  const wakeAt = Math.min(due, limit ?? due);
   return {
     type: "command.parked",
     at,
     ...ref,
     task: resume.task,
     ...(resume.iteration !== undefined && { iteration: resume.iteration }),
-    ...{ wait, resume, wake_at: new Date(isLimit ? limit : due).toISOString() },
+    ...{ wait, resume },
+    ...(Number.isFinite(wakeAt) && { wake_at: new Date(wakeAt).toISOString() }),
     ...(isLimit && { limit: true }),
   };
 }

@@ -30,7 +30,7 @@ export function park(
   throw new Parked(wait, { task, ...which, run, serial, started_at: textOf(startedAt) });
 }
 
-/** A `wait` task: what it gives once its time has come. Before that, `giveBack` ends the work on the command. */
+/** A `wait` task: what it gives once what it waits for has come. Before that, `giveBack` ends the work on the command. */
 export function runWait(
   config: JsonObject,
   timeoutMs: number | undefined,
@@ -38,18 +38,54 @@ export function runWait(
   woken: Woken | undefined,
   giveBack: (wait: Wait) => never,
 ): ToolResult {
-  if (woken === undefined) {
-    const due = dueOf(config, now);
-    const isCut = timeoutMs !== undefined && now + timeoutMs < due;
-    const cut = isCut ? { expires: textOf(now + timeoutMs), timeout_ms: timeoutMs } : {};
-    if (due > now) return giveBack({ kind: "timer", due: textOf(due), ...cut });
+  if (woken !== undefined) return resultOf(woken, config);
+  const due = config["signal"] == null ? dueOf(config, now) : undefined;
+  if (due !== undefined && due <= now) return elapsed(now);
+  const isCut = timeoutMs !== undefined && (due === undefined || now + timeoutMs < due);
+  const cut = isCut ? { expires: textOf(now + timeoutMs), timeout_ms: timeoutMs } : {};
+  return giveBack({ ...(due === undefined ? signalOf(config) : { kind: "timer", due: textOf(due) }), ...cut });
+}
+
+/** What a wait came to: its signal has come, or its time-out, or its time. */
+function resultOf({ wait, signal, at }: Woken, config: JsonObject): ToolResult {
+  if (signal !== undefined) {
+    const { at: cameAt, data, ...of } = signal;
+    const result: WaitResult = { outcome: "received", at: textOf(at), received_at: cameAt, ...of, data };
+    return { status: "ok", data: result };
   }
-  if (woken?.wait.expires !== undefined) {
-    const message = `The wait was not over within its time-out of ${(woken.wait.timeout_ms ?? 0) / 1_000} s`;
-    return failed("timeout", "WAIT_TIMEOUT", message);
+  if (wait.expires === undefined) return elapsed(at);
+  if (config["on_timeout"] === "continue") {
+    const result: WaitResult = { outcome: "timeout", at: textOf(at) };
+    return { status: "ok", data: result };
   }
-  const result: WaitResult = { outcome: "elapsed", at: textOf(woken?.at ?? now) };
+  const what = wait.kind === "signal" ? `Signal '${wait.name}' did not come` : "The wait was not over";
+  return failed("timeout", "WAIT_TIMEOUT", `${what} within its time-out of ${(wait.timeout_ms ?? 0) / 1_000} s`);
+}
+
+function elapsed(at: number): ToolResult {
+  const result: WaitResult = { outcome: "elapsed", at: textOf(at) };
   return { status: "ok", data: result };
+}
+
+/** Longest name or key of a signal, in characters. */
+const NAME_CHARS_MAX = 128;
+
+/** The signal for which a wait is. Throws `FlowError` INVALID_INPUT. */
+function signalOf(config: JsonObject): Wait {
+  const { signal, key, for: duration, until } = config;
+  if (duration != null || until != null) throw wrong("has either `signal` or a time");
+  const name = nameOf(signal);
+  if (name === undefined) throw wrong(`takes the name of a \`signal\` as text, not ${shown(signal ?? null)}`);
+  // A key that turns out to be nothing is a mistake: the wait would take what is meant for others.
+  if (!Object.hasOwn(config, "key")) return { kind: "signal", name };
+  const text = nameOf(key);
+  if (text === undefined) throw wrong(`takes \`key\` as a text or a number, not ${shown(key ?? null)}`);
+  return { kind: "signal", name, key: text };
+}
+
+function nameOf(value: Json | undefined): string | undefined {
+  const text = typeof value === "number" ? String(value) : value;
+  return typeof text === "string" && text.trim() !== "" && text.length <= NAME_CHARS_MAX ? text : undefined;
 }
 
 /** When a wait for a time is over. Throws `FlowError` INVALID_INPUT for what is no time. */

@@ -453,7 +453,7 @@ table wait
   kind text not null
   due_at timestamp(3) with time zone
   taken_until timestamp(3) with time zone
-  wait_kind CHECK ((kind = 'timer'::text))
+  wait_kind CHECK ((kind = ANY (ARRAY['timer'::text, 'signal'::text])))
   wait_pkey PRIMARY KEY (command_id)
   INDEX wait_for_due btree (due_at) WHERE (due_at IS NOT NULL)
 

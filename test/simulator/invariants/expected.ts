@@ -39,7 +39,7 @@ export function expectedOutcome(playbook: Simulated): Promise<Json> {
   return outcome;
 }
 
-async function runLocally({ path, rows, isRacy }: Simulated): Promise<Json> {
+async function runLocally({ path, rows, signals, isRacy }: Simulated): Promise<Json> {
   const clock = createSteppedClock(Date.UTC(2026, 0, 1));
   const payloads = new Map<string, Json>();
   const script = {
@@ -85,6 +85,7 @@ async function runLocally({ path, rows, isRacy }: Simulated): Promise<Json> {
     log: () => undefined,
     newId,
     capacity: 4,
+    signals: signals.map((signal, index) => ({ signal, afterMs: index * 100 })),
     observe: () => undefined,
   };
   const state = await clock.runUntil(run(path, {}));

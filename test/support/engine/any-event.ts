@@ -118,12 +118,15 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
     {
       ...ref,
       task: name,
-      wait: fc.record({ kind: fc.constant("timer" as const), due: timestamp }),
+      wait: fc.oneof(
+        fc.record({ kind: fc.constant("timer" as const), due: timestamp }),
+        fc.record({ kind: fc.constant("signal" as const), name, key: name }),
+      ),
       resume: fc.record({ task: name, run: count, serial: count, started_at: timestamp }),
     },
     { worker: name, iteration: count, wake_at: timestamp, limit: fc.constant(true) },
   ],
-  "command.woken": [{ command_id: id, step: name }],
+  "command.woken": [{ command_id: id, step: name }, { signal: id }],
   "task.done": [
     {
       ...ref,
@@ -245,6 +248,10 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
   "execution.cancelled": [{ reason: fc.string() }],
   "execution.paused": [{}, { reason: fc.string(), by: name, cascade: fc.constant(true) }],
   "execution.resumed": [{}, { reason: fc.string(), by: name }],
+  "signal.received": [
+    { signal_id: id, name, data: json },
+    { key: name, id: name, by: name },
+  ],
   "step.overridden": [
     { step: name, action: fc.constantFrom("skip", "complete", "fail"), reason: fc.string() },
     { iteration: fc.nat(), result: stored, error, by: name },

@@ -40,6 +40,7 @@ export const EVENT_TYPES: readonly string[] = [
   "execution.paused",
   "execution.resumed",
   "step.overridden",
+  "signal.received",
   "batch.accepted",
   "batch.completed",
 ];
@@ -74,6 +75,12 @@ function steeringParts({ event_type: type, meta }: EventRecord): string[] {
       const what = typeof meta["iteration"] === "number" ? `iteration ${meta["iteration"]} ${done}` : done;
       return [what, ...by, ...why];
     }
+    case "signal.received":
+      return [signalText(meta["name"], meta["key"]), ...by];
+    case "command.parked":
+      return isRecord(meta["wait"]) && meta["wait"]["kind"] === "signal"
+        ? [`for signal ${signalText(meta["wait"]["name"], meta["wait"]["key"])}`]
+        : [];
     case "playbook.initialized":
       return isRecord(meta["rerun"]) ? rerunParts(meta["rerun"]) : [];
     case "workflow.restored": {
@@ -85,6 +92,10 @@ function steeringParts({ event_type: type, meta }: EventRecord): string[] {
     default:
       return isRecord(meta["reused_from"]) ? [`reused from ${meta["reused_from"]["execution_id"]}`] : [];
   }
+}
+
+function signalText(name: unknown, key: unknown): string {
+  return typeof key === "string" ? `${name}, key ${key}` : String(name);
 }
 
 const OVERRIDDEN: Readonly<Record<string, string>> = {

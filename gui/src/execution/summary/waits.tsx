@@ -20,7 +20,7 @@ export function Waits({ execution, retry }: { execution: Execution; retry: NextR
     return <p>{isPaused ? "To be resumed" : "Nothing is open: the server decides what comes next"}</p>;
   }
   const free = commands.filter(({ worker, status }) => worker === null && status !== "WAITING");
-  const timers = (execution.waiting_for ?? []).filter(({ kind }) => kind === "timer");
+  const waits = (execution.waiting_for ?? []).filter(({ kind }) => kind !== "retry");
   const busy = commands.filter(({ worker }) => worker !== null);
   const children = busy.flatMap((command) => command.children ?? []);
   return (
@@ -28,12 +28,12 @@ export function Waits({ execution, retry }: { execution: Execution; retry: NextR
       <p className="big">
         {isPaused && busy.length === 0
           ? "To be resumed"
-          : headline(free.length, busy.length, children.length, timers.length, retry)}
+          : headline(free.length, busy.length, children.length, waits, retry)}
       </p>
-      {timers.slice(0, NAMED_MAX).map((timer) => (
-        <Timer key={`${timer.step}-${timer.iteration}`} timer={timer} />
+      {waits.slice(0, NAMED_MAX).map((wait) => (
+        <Wait key={`${wait.step}-${wait.iteration}`} wait={wait} />
       ))}
-      {timers.length > NAMED_MAX && <p className="quiet">and {timers.length - NAMED_MAX} more</p>}
+      {waits.length > NAMED_MAX && <p className="quiet">and {waits.length - NAMED_MAX} more</p>}
       {free.slice(0, NAMED_MAX).map((command) => (
         <FreeCommand key={command.command_id} command={command} />
       ))}
@@ -46,25 +46,40 @@ export function Waits({ execution, retry }: { execution: Execution; retry: NextR
   );
 }
 
-function headline(free: number, busy: number, children: number, timers: number, retry: NextRetry | undefined): string {
+function headline(
+  free: number,
+  busy: number,
+  children: number,
+  waits: readonly WaitingFor[],
+  retry: NextRetry | undefined,
+): string {
   if (free > 0)
     return `${free === 1 ? "A worker" : `Workers for ${free} commands`}${busy > 0 ? `, ${busy} at work` : ""}`;
   if (children > 0) return children === 1 ? "An execution that it called" : `${children} executions that it called`;
-  if (busy === 0 && timers > 0) return timers === 1 ? "A timer" : `${timers} timers`;
+  if (busy === 0 && waits.length > 0) return waitsText(waits);
   if (retry !== undefined && busy === 1) return "The time of the next retry";
   return busy === 1 ? "A worker to finish" : `${busy} commands at work`;
 }
 
-function Timer({ timer: { step, iteration, due } }: { timer: WaitingFor }): ReactNode {
+function waitsText(waits: readonly WaitingFor[]): string {
+  const [first] = waits;
+  const isSignal = ({ kind }: WaitingFor) => kind === "signal";
+  if (waits.length === 1) return first !== undefined && isSignal(first) ? `Signal ${first.name}` : "A timer";
+  if (waits.every(isSignal)) return `${waits.length} signals`;
+  return waits.some(isSignal) ? `${waits.length} timers and signals` : `${waits.length} timers`;
+}
+
+function Wait({ wait: { step, iteration, kind, name, key, due } }: { wait: WaitingFor }): ReactNode {
   const now = useNow();
   const left = due === undefined ? 0 : Date.parse(due) - now;
   return (
     <p className="quiet">
       <StepLink name={step} />
-      {iteration !== undefined && `, iteration ${iteration}`}:{" "}
+      {iteration !== undefined && `, iteration ${iteration}`}: {kind === "signal" && `for signal ${name}`}
+      {key !== undefined && ` with key ${key}`}
       {due !== undefined && (
         <>
-          until <time dateTime={due}>{momentText(Date.parse(due))}</time>
+          {kind === "signal" ? ", at most " : ""}until <time dateTime={due}>{momentText(Date.parse(due))}</time>
           {left > 0 ? `, in ${durationText(Math.ceil(left / 1_000) * 1_000)}` : ", due now"}
         </>
       )}

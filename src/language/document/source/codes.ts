@@ -52,7 +52,7 @@ export const DIAGNOSTIC_RULES = {
     "The language knows this kind, and this program has no runner for it: the task fails.",
   ),
   "text-as-map": error("A command with `: ` in it, which YAML takes for a map."),
-  "wrong-wait": error("A wait has no time that can be read, or stands where it cannot wait by itself."),
+  "wrong-wait": error("A wait does not say what it waits for, or stands where it cannot wait by itself."),
   "incomplete-task": warning("A task lacks what its kind needs: it fails when it is reached."),
   "wrong-option": warning(
     "A literal that a key of this kind of task does not take: the task fails when it is reached, or passes it over.",

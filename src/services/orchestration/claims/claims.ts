@@ -98,7 +98,8 @@ function judgeEntry(
   if (isTerminal(cached.live.state.status)) return "drop";
   const isPaused = cached.live.state.status === "PAUSED";
   const open = openCommand(cached.live.state, entry.commandId);
-  if (open?.attempt === entry.attempt && !isPaused)
+  // A worker that was given up may have parked it after all: then it is claimed when it is woken.
+  if (open?.attempt === entry.attempt && open.parked === undefined && !isPaused)
     return deps.runsPath?.(cached.live.state.path) === false ? "skip" : "take";
   if (!isBehind(cached.live, entry) && !isPaused) return "drop";
   // Another server has changed the execution since it was loaded here, or may have resumed it.
@@ -112,13 +113,17 @@ function judgeEntry(
   return "skip";
 }
 
-/** Whether the entry is newer than the state. A command's id is below that of its first event. */
+/**
+ * Whether the entry is newer than the state: a command's id is below that of its first event. Of one that waits in this state it is not
+ * known: another server may have woken it.
+ */
 export function isBehind(
   { state, lastEventId }: LiveExecution,
   { commandId, attempt }: Pick<ReadyEntry, "commandId" | "attempt">,
 ): boolean {
   const open = openCommand(state, commandId);
-  return open === undefined ? Number(commandId) > lastEventId : open.attempt < attempt;
+  if (open === undefined) return Number(commandId) > lastEventId;
+  return open.attempt < attempt || (open.parked !== undefined && open.attempt === attempt);
 }
 
 function slotsOf(claims: readonly TentativeClaim[]): number {

@@ -63,6 +63,8 @@ export interface ChangeSet {
   /** Offers these commands to no worker: this server goes on with them in its next round. */
   hold(commands: readonly IssuedCommand[]): void;
   held(): readonly IssuedCommand[];
+  /** Commands that were woken, and neither taken up nor ended since. */
+  woken(): readonly string[];
   /** Commands that this round issued or adopted, and that are neither claimed nor held: to be offered after the commit. */
   unclaimed(): IssuedCommand[];
   /** The execution ended in this round. */
@@ -121,7 +123,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     adopt: commands.adopt,
     takeUp: (command) => commands.adopt(takenUp(live, command, deps.poolOf(live.state.path))),
     hold: commands.hold,
-    held: commands.held,
+    ...{ held: commands.held, woken: commands.allWoken },
     count: () => events.length,
     hasEnded,
     ending: () => ending,
@@ -183,6 +185,7 @@ function createCommandChanges() {
   const waits = new Map<string, ParkedCommand | null>();
   /** Their earlier claims ended when they were parked. */
   const claimedOnce = new Set<string>();
+  const woken = new Set<string>();
   let held: ReadonlySet<IssuedCommand> = new Set();
   const hasRow = ({ commandId, status, attempt }: CommandChange) =>
     !ENDS.has(status) || (attempt > 1 && !claimedOnce.has(commandId)) || cancelledHeld.has(commandId);
@@ -191,10 +194,7 @@ function createCommandChanges() {
       issued: [...issued.values()].filter(hasRow),
       commands: [...changed.values()].filter(hasRow),
       ended: [...changed.values()].filter((change) => !hasRow(change)).map(({ commandId }) => commandId),
-      ...(waits.size > 0 && {
-        parked: [...waits.values()].filter((wait) => wait !== null),
-        unparked: [...waits].flatMap(([id, wait]) => (wait === null ? [id] : [])),
-      }),
+      ...waitRows(waits),
     }),
     /** Null: it waits no longer. */
     parked(id: string, work: ParkedWork | null) {
@@ -213,13 +213,24 @@ function createCommandChanges() {
     hold(commands: readonly IssuedCommand[]) {
       held = new Set(commands);
     },
-    adopt: (command: IssuedCommand) => void adopted.set(command.commandId, command),
+    allWoken: () => [...woken],
+    woken(id: string) {
+      this.set(id, "PENDING", {});
+      this.parked(id, null);
+      // One of this round is offered with all that it has issued.
+      if (!issued.has(id)) woken.add(id);
+    },
+    adopt(command: IssuedCommand) {
+      woken.delete(command.commandId);
+      if (!issued.has(command.commandId)) adopted.set(command.commandId, command);
+    },
     issue(command: IssuedCommand) {
       issued.set(command.commandId, { ...command, ...changed.get(command.commandId) });
       changed.delete(command.commandId);
     },
     set(id: string, status: CommandStatus, more: Partial<CommandChange>) {
       adopted.delete(id);
+      woken.delete(id);
       const fresh = issued.get(id);
       const known = fresh ?? changed.get(id);
       const change: CommandChange = {
@@ -234,6 +245,14 @@ function createCommandChanges() {
       if (fresh !== undefined) Object.assign(fresh, change);
       else changed.set(id, change);
     },
+  };
+}
+
+function waitRows(waits: ReadonlyMap<string, ParkedCommand | null>): Pick<ExecutionChange, "parked" | "unparked"> {
+  if (waits.size === 0) return {};
+  return {
+    parked: [...waits.values()].filter((wait) => wait !== null),
+    unparked: [...waits].flatMap(([id, wait]) => (wait === null ? [id] : [])),
   };
 }
 
@@ -267,11 +286,10 @@ function issuedCommand(
   };
 }
 
-/** The row of a command that waited: with what it waited for, if it was parked. */
+/** The row of a command that waited. */
 function takenUp(live: LiveExecution, command: Command, pool: string | undefined): IssuedCommand {
-  const { attempt = 0, woken } = openCommand(live.state, command.command_id) ?? {};
-  const body = woken === undefined ? command : { ...command, woken };
-  return { ...issuedCommand(live, body, pool), attempt };
+  const { attempt = 0 } = openCommand(live.state, command.command_id) ?? {};
+  return { ...issuedCommand(live, command, pool), attempt };
 }
 
 const ENDS: ReadonlySet<CommandStatus> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
@@ -279,7 +297,7 @@ const ENDS: ReadonlySet<CommandStatus> = new Set(["COMPLETED", "FAILED", "CANCEL
 /** The effect of an event on the row of its command. */
 function project(
   event: FlowEvent,
-  commands: Pick<ReturnType<typeof createCommandChanges>, "set" | "cancelled" | "parked" | "claimedOnce">,
+  commands: Pick<ReturnType<typeof createCommandChanges>, "set" | "cancelled" | "parked" | "woken" | "claimedOnce">,
   state: ExecutionState,
   leaseMs: number,
 ): void {
@@ -298,8 +316,7 @@ function project(
       commands.parked(event.command_id, event);
       return;
     case "command.woken":
-      commands.set(event.command_id, "PENDING", {});
-      commands.parked(event.command_id, null);
+      commands.woken(event.command_id);
       return;
     case "command.completed":
       commands.set(event.command_id, "COMPLETED", { attempt: event.attempt });

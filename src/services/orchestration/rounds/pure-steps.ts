@@ -103,13 +103,18 @@ export async function runPureSteps(
       if (!allowance.take(state.executionId)) return changes.hold(changes.unclaimed().filter(suits));
       const claimedAt = deps.now();
       const attempt = open.attempt + 1;
-      const done = await steps.run(source, command.body, attempt);
+      // The state alone knows what a parked command has waited for.
+      const { woken } = open;
+      const done = await steps.run(source, woken === undefined ? command.body : { ...command.body, woken }, attempt);
       if (done === undefined) {
         left.add(command.commandId);
         continue;
       }
       allowance.used(done.size);
       await foldRun(changes, claimOf(command, attempt, claimedAt, steps.worker), done.events, deps);
+      // It was parked, and the signal for which it waits was there before.
+      const now = openCommand(state, command.commandId);
+      if (now !== undefined && isUnclaimed(now)) changes.takeUp(command.body);
     }
   }
 }

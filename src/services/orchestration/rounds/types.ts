@@ -44,6 +44,8 @@ export interface Commit {
   unclaimed: readonly string[];
   /** Commands that this server goes on with itself, by execution, in the order in which it does so. */
   held: ReadonlyMap<string, readonly IssuedCommand[]>;
+  /** Executions of which commands were woken that no worker knows of yet. */
+  woken: readonly string[];
   /** Steps that ended. */
   steps: readonly EndedStep[];
   /** Commands that were cancelled while workers held them, by execution. */
