@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -133,6 +134,9 @@ function gatherTimes(): () => FileTime[] {
 if (pureOnly) process.env["FLOW_PROPERTY_RUNS"] ??= "100";
 
 if (process.argv.includes("--many-seeds")) process.env["FLOW_SIMULATOR_SEEDS"] ??= "10000";
+
+// The simulator's new seeds are those of the whole run: a second look that had others would say nothing about the first.
+process.env["FLOW_SIMULATOR_FRESH"] ??= String(randomInt(1_000_000, 2_000_000_000));
 
 if (!pureOnly) process.env["PATH"] = withRealPython(process.env["PATH"] ?? "");
 

@@ -13,9 +13,9 @@ export interface OperatedApi {
   commands(t: TestContext): Promise<(...args: string[]) => Promise<CliEnd>>;
 }
 
-/** Starts one for a test file. Await it at the top: it is gone when the file's tests are over. */
-export async function openOperatedApi(): Promise<OperatedApi> {
-  const api = await openApi();
+/** Starts one for a test file, with these settings. Await it at the top: it is gone when the file's tests are over. */
+export async function openOperatedApi(settings: Readonly<Record<string, string>> = {}): Promise<OperatedApi> {
+  const api = await openApi(settings);
   const server = await listen(
     { fetch: (request) => api.open.fetch(request), malformed: () => new Response(null, { status: 400 }) },
     { host: "127.0.0.1", port: 0 },

@@ -116,6 +116,11 @@ test("await_delivery asks until the delivery is there", async () => {
   assert.deepEqual(report.result, { day: "2026-02-01", items: 2, amount: 7 }, report.stderr);
 });
 
+test("poll_export looks until its export is ready", async () => {
+  const report = await run("poll_export", { every: "50ms" });
+  assert.deepEqual(report.result, { rows: 42, looks: 3 }, report.stderr);
+});
+
 test("price_alert leaves out a supplier who does not answer, and fails when none does", async () => {
   assert.deepEqual((await run("price_alert")).result, { alert: true, price: 9.9, asked: 3, failed: 1 });
   assert.equal((await run("price_alert", { suppliers: ["east"] })).status, "FAILED");

@@ -36,6 +36,11 @@ const CHANNELS = ["management", "team-data"];
 const reports = new Map();
 const deliveries = new Map([["2026-01-30", [{ item: "A-1", amount: 3 }]]]);
 
+/** The newest export of each table: the key under which it was ordered, and looks that are left until it is ready. */
+const exports = new Map();
+/** So often an export is not ready yet. */
+const EXPORT_LOOKS = 2;
+
 /** Who may have tokens, and the tokens and sessions that were given out. */
 const CLIENT = { client_id: "flow", client_secret: "example" };
 const tokens = new Set();
@@ -57,6 +62,8 @@ const ROUTES = {
       ? [200, { day: params.day, rows: deliveries.get(params.day) }]
       : [404, { error: `Nothing was delivered for ${params.day} yet` }],
   "POST /deliveries/:day": deliver,
+  "POST /exports": orderExport,
+  "GET /exports/:id": lookAtExport,
   "POST /token": giveToken,
   "POST /sessions": openSession,
   "GET /contacts": listContacts,
@@ -111,6 +118,22 @@ function deliver({ params, body }) {
   if (!Array.isArray(body?.rows)) return [422, { error: "rows are needed" }];
   deliveries.set(params.day, body.rows);
   return [201, { day: params.day, rows: body.rows.length }];
+}
+
+/** Begins the export of a table; the same key begins one. */
+function orderExport({ headers, body }) {
+  const key = headers["idempotency-key"] ?? randomUUID();
+  const id = `export-of-${body?.table}`;
+  if (exports.get(id)?.key !== key) exports.set(id, { key, left: EXPORT_LOOKS });
+  return [202, { id }];
+}
+
+/** An export is ready after some looks. */
+function lookAtExport({ params }) {
+  const found = exports.get(params.id);
+  if (found === undefined) return [404, { error: `There is no export '${params.id}'` }];
+  found.left -= 1;
+  return [200, found.left >= 0 ? { id: params.id, status: "running" } : { id: params.id, status: "ready", rows: 42 }];
 }
 
 /** The token endpoint of OAuth: client credentials, as form fields. */
