@@ -18,7 +18,7 @@ import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
 import { createEventLoopTurns } from "../worker/yield-to-event-loop.ts";
 import type { LocalResults } from "./results.ts";
-import { createWaits, type LocalSignal, neverSent } from "./waits.ts";
+import { createWaits, type LocalSignal, type LocalWaits, neverSent } from "./waits.ts";
 
 /** Commands of one execution that run at a time in this process. */
 export const CAPACITY_DEFAULT = 64;
@@ -62,15 +62,18 @@ export async function runExecution(
     const attempt = (openCommand(state, command_id)?.attempt ?? 0) + 1;
     await report([{ type: "command.claimed", at: now(), command_id, attempt, step, worker: deps.worker }]);
     await runCommand(deps, source, { command, attempt }, report, stop.signal);
-    waits.ran(command);
+    if (openCommand(state, command_id) !== undefined) openWaits().ran(command);
   };
-  const waits = createWaits({
-    ...{ clock: deps.clock, state },
-    wake: ({ command_id, step }) => inject({ type: "command.woken", at: now(), command_id, step }),
-    goOn: (command) => queue.add([command]),
-  });
+  // Most runs wait for nothing.
+  let waits: LocalWaits | undefined;
+  const openWaits = () =>
+    (waits ??= createWaits({
+      ...{ clock: deps.clock, state, signals: deps.signals ?? [] },
+      wake: ({ command_id, step }) => inject({ type: "command.woken", at: now(), command_id, step }),
+      goOn: (command) => queue.add([command]),
+    }));
   const endIfForever = () => {
-    if (isTerminal(state.status) || !waits.isForever() || !queue.isIdle()) return;
+    if (isTerminal(state.status) || waits?.isForever() !== true || !queue.isIdle()) return;
     inject({ type: "workflow.failed", at: now(), error: neverSent(state) });
   };
   const queue = createQueue(deps.capacity, (command) => runOne(command).catch(finished.reject), endIfForever);
@@ -84,7 +87,7 @@ export async function runExecution(
     await endScopes(deps, state, progress.events);
     if (isTerminal(state.status)) end();
     else queue.add(progress.commands);
-    waits.observe(progress.events);
+    waits?.observe(progress.events);
     return verdict;
   };
   const end = () => {
@@ -96,21 +99,25 @@ export async function runExecution(
   const report = reporting(createEventLoopTurns(deps.clock), inOrder, finished.reject);
 
   const inject = (event: FlowEvent) => void inOrder(event).catch(finished.reject);
+  const receive = (sent: Signal) => inOrder(received(deps, sent)).catch(finished.reject);
   let stopWatching = () => {};
   try {
     await inOrder(first);
-    const send = (signal: Signal) =>
-      inOrder({ type: "signal.received", at: now(), signal_id: deps.newId(), ...signal }).catch(finished.reject);
-    waits.send(deps.signals ?? [], send, endIfForever);
+    if (deps.signals?.length) openWaits().send(receive, endIfForever);
     stopWatching = endFromOutside(deps.clock, state, signal, limitMs, inject);
     await finished.promise;
   } finally {
     stopWatching();
-    waits.end();
+    waits?.end();
     stop.abort(new FlowError("CANCELLED", "The execution has ended"));
     await queue.idle();
   }
   return state;
+}
+
+/** A signal as it enters the log. */
+function received({ clock, newId }: LocalDeps, signal: Signal): FlowEvent {
+  return { type: "signal.received", at: clock.now(), signal_id: newId(), ...signal };
 }
 
 /** What the work of a run reports to. */

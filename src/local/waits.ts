@@ -17,8 +17,8 @@ export interface LocalWaits {
   ran(command: Command): void;
   /** Goes on with the commands that these events have woken. */
   observe(events: readonly FlowEvent[]): void;
-  /** Begins to send signals in their time; `taken` is called after each. */
-  send(signals: readonly LocalSignal[], send: (signal: Signal) => Promise<unknown>, taken: () => void): void;
+  /** Begins to send the signals in their time; `taken` is called after each. */
+  send(send: (signal: Signal) => Promise<unknown>, taken: () => void): void;
   /** Some commands wait, none of them by itself, and no signal is to come. */
   isForever(): boolean;
   end(): void;
@@ -28,15 +28,16 @@ export interface LocalWaits {
 interface WaitsParts {
   clock: Clock;
   state: ExecutionState;
+  signals: readonly LocalSignal[];
   wake(command: Command): void;
   goOn(command: Command): void;
 }
 
 /** Opens the list of parked commands, which is empty. */
-export function createWaits({ clock, state, wake, goOn }: WaitsParts): LocalWaits {
+export function createWaits({ clock, state, signals, wake, goOn }: WaitsParts): LocalWaits {
   const waits = new Map<string, { command: Command; cancel?: () => void }>();
   const timers: (() => void)[] = [];
-  let toCome: number | undefined;
+  let toCome = signals.length;
   const add = (command: Command, parked: ParkedWork): void => {
     const { command_id: id } = command;
     if (parked.wake_at === undefined) return void waits.set(id, { command });
@@ -65,10 +66,9 @@ export function createWaits({ clock, state, wake, goOn }: WaitsParts): LocalWait
         if (found !== undefined && woken !== undefined) goOn({ ...found.command, woken });
       }
     },
-    send(signals, send, taken) {
-      toCome = signals.length;
+    send(send, taken) {
       const end = () => {
-        toCome = (toCome ?? 0) - 1;
+        toCome -= 1;
         taken();
       };
       for (const { signal, afterMs } of signals) timers.push(after(clock, afterMs, () => void send(signal).then(end)));

@@ -15,7 +15,7 @@ export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
   ...named(
     undefined,
     `action actor after allow_pattern any_issuer attempt before can_execute can_modify can_view cascade counted cursor data deny_pattern
-    description display_name email error error_code event_type every failed heads hidden if_changed include_data input is_active is_live issuer iteration limit
+    description display_name email error error_code event_type every failed heads hidden id if_changed include_data input is_active is_live issuer iteration key limit
     meta name order parent_iter parent_step permission_id permissions playbook_path playbooks q reason resource resource_kind
     resource_type at result return_step role roles roots_only schema sealed session_id since stale_seconds started_by status step steps_after strict tag
     tags target token_sha256 type until user user_id values version wait_ms worker workload labels paths
