@@ -52,7 +52,7 @@ test("each view shows its subject, light, dark and narrow, without serious acces
     ["/operations", "Nothing waits for a worker."],
     ["/executions", "gui/waits"],
     ["/executions?status=PENDING,RUNNING,PAUSED&since=1h", "gui/waits"],
-    ["/executions?path=none%2Fsuch", "No execution is like this"],
+    ["/executions?path=none%2Fsuch", "No matching executions"],
     ["/executions?view=errors", "6 ×"],
   ]);
   await page.close();
@@ -144,7 +144,7 @@ test("a queue that waits for labels that no worker has fits a narrow page", asyn
 
 test("new executions appear; while the user is at a row they wait to be shown", async () => {
   const page = await opened("/executions?path=gui%2Flive");
-  await page.getByText("No execution is like this").waitFor();
+  await page.getByText("No matching executions").waitFor();
   const first = await start("gui/live");
   await page.locator(`tr[data-row="${first}"]`).waitFor();
   await page.keyboard.press("j");
@@ -171,39 +171,80 @@ test("older ones come while one scrolls, and only those that are seen are in the
   await page.close();
 });
 
-test("all that a filter names is counted and named before it is cancelled, and nothing else is", async () => {
+test("a bulk operation previews what matches the list, cancels the marked ones alone, and shows its progress", async () => {
   const mine = await Promise.all([1, 2, 3].map((n) => start("gui/waits", { workload: { n } })));
   const page = await opened("/executions?path=gui%2Fwaits");
   await page.getByText("4 open").waitFor();
   await page.getByLabel(`Mark ${running}`).waitFor();
-  await page.getByRole("button", { name: "Cancel all of these …" }).click();
-  await page.getByRole("heading", { name: "Cancel 4 executions?" }).waitFor();
-  await page.getByText("4 of gui/waits").waitFor();
-  await page.getByRole("button", { name: "Leave them" }).click();
+  await page.getByRole("button", { name: "All of these …" }).click();
+  const dialog = page.getByRole("dialog", { name: "All executions in this list" });
+  await dialog.getByRole("button", { name: "Cancel 4 executions" }).waitFor();
+  assert.equal(await dialog.locator(".bulk-sample li").count(), 4);
+  await assertUsable(page);
+  await dialog.getByRole("button", { name: "Close" }).click();
   for (const id of mine) await page.getByLabel(`Mark ${id}`).check();
-  await page.getByRole("button", { name: "Cancel 3 marked …" }).click();
-  await page.getByRole("button", { name: "Cancel 3 executions" }).click();
-  await page.getByText("Done: 3 cancelled").waitFor();
-  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "3 marked …" }).click();
+  const marked = page.getByRole("dialog", { name: "3 executions marked" });
+  await marked.getByLabel(/^Reason/).fill("wrong day");
+  await marked.getByRole("button", { name: "Cancel 3 executions" }).click();
+  await page.waitForURL(/\/executions\/bulk\/\d+$/);
+  await page.getByRole("heading", { name: "Cancel 3 executions" }).waitFor();
+  await page.getByText("3 cancelled").waitFor();
+  await page.getByText("wrong day").waitFor();
+  await assertUsable(page);
+  await page.goto(`${serving.url}/executions?path=gui%2Fwaits`);
   await page.locator(`tr[data-row="${mine[0]}"] [data-status="CANCELLED"]`).waitFor();
   assert.equal(await page.locator(`tr[data-row="${running}"] [data-status="RUNNING"]`).count(), 1);
   await page.close();
 });
 
-test("without open executions there is nothing to cancel, and refusals are shown with their reasons", async () => {
-  const page = await opened("/executions?status=FAILED");
-  await page.getByRole("button", { name: "Cancel all of these …" }).click();
-  await page.getByRole("heading", { name: "Nothing of this is open" }).waitFor();
-  await page.getByRole("button", { name: "Leave them" }).click();
+test("a bulk operation without executions that suit it, or without the right, says so", async () => {
+  const page = await opened("/executions?path=none%2Fsuch");
+  await page.getByRole("button", { name: "All of these …" }).click();
+  await page.getByText("there is nothing to cancel").waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
   await page.goto(`${serving.url}/executions?status=RUNNING`);
   page.removeAllListeners("console");
-  await page.route("**/cancel", (route) =>
-    route.fulfill({ status: 403, json: { error: "You may not execute gui/waits", code: "FORBIDDEN" } }),
-  );
-  await page.getByRole("button", { name: "Cancel all of these …" }).click();
-  await page.getByRole("button", { name: /^Cancel \d+ execution/ }).click();
-  await page.getByText(/^Done: 0 cancelled, \d+ refused/).waitFor();
-  await page.getByText("You may not execute gui/waits").waitFor();
+  await page.route("**/executions/bulk", (route) => {
+    const isPreview = route.request().postDataJSON().dry_run === true;
+    return isPreview
+      ? route.continue()
+      : route.fulfill({ status: 403, json: { error: "You may not execute gui/waits", code: "FORBIDDEN" } });
+  });
+  await page.getByRole("button", { name: "All of these …" }).click();
+  await page.getByRole("button", { name: "Cancel 1 execution" }).click();
+  await page.getByRole("alert").getByText("You may not execute gui/waits").waitFor();
+  await page.close();
+});
+
+test("a bulk operation on the page is held, continues, and is stopped", async () => {
+  const ids = Array.from({ length: 3 }, (_, n) => `90000000000${n}`);
+  const asked: string[] = [];
+  let status = "running";
+  const answer = () => ({
+    ...{ bulk_id: "77", action: "cancel", status, by: "olga", options: {} },
+    ...{ filter: { execution_ids: ids }, created_at: new Date().toISOString() },
+    ended_at: status === "cancelled" ? new Date().toISOString() : null,
+    counts: { matched: 3, done: 1, failed: 1, skipped: 0 },
+    failures: [{ execution_id: ids[0], code: "FORBIDDEN", message: "olga may not execute it any more" }],
+  });
+  const page = await opened("/executions");
+  await page.route(/executions\/bulk\/77/, (route) => {
+    const change = /77\/(\w+)$/.exec(new URL(route.request().url()).pathname)?.[1];
+    if (change !== undefined) asked.push(change);
+    if (change !== undefined) status = { pause: "paused", resume: "running", cancel: "cancelled" }[change] ?? status;
+    return route.request().resourceType() === "document" ? route.continue() : route.fulfill({ json: answer() });
+  });
+  await page.goto(`${serving.url}/executions/bulk/77`);
+  await page.getByText("1 cancelled, 1 failed, 1 to go").waitFor();
+  await page.getByText("olga may not execute it any more").waitFor();
+  await page.getByRole("button", { name: "Hold" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("button", { name: "Hold" }).waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("1 not reached").waitFor();
+  assert.deepEqual(asked, ["pause", "resume", "cancel"]);
+  assert.equal(await page.getByRole("button", { name: /Hold|Continue|Stop/ }).count(), 0);
   await page.close();
 });
 
@@ -217,7 +258,7 @@ test("failures that differ only in their numbers are one kind, with step, playbo
   assert.equal(await group.locator("img").count(), 0);
   assert.equal(await group.getByRole("link").count(), 5);
   await page.goto(`${serving.url}/executions?view=errors&path=gui%2Fquick`);
-  await page.getByText("No execution of this filter has failed").waitFor();
+  await page.getByText("No matching execution has failed").waitFor();
   await page.close();
 });
 
@@ -265,14 +306,33 @@ test("keys go between the pages, mark rows, and are listed", async () => {
   await page.keyboard.press("j");
   await page.locator('[aria-selected="true"]').first().waitFor();
   await page.keyboard.press("x");
-  await page.getByRole("button", { name: "Cancel 1 marked …" }).waitFor();
+  await page.getByRole("button", { name: "1 marked …" }).waitFor();
   await page.keyboard.press("x");
-  await page.getByRole("button", { name: "Cancel 1 marked …" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "1 marked …" }).waitFor({ state: "detached" });
   await goneTo(page, "o", /\/operations$/);
   await page.keyboard.press("?");
   await page.getByRole("heading", { name: "Keys" }).waitFor();
   await page.keyboard.press("Escape");
   await goneTo(page, "e", /\/executions$/);
+  await page.close();
+});
+
+test("failed executions are run again in bulk, and lead to the new ones", async () => {
+  const page = await opened("/executions?status=FAILED&path=gui%2Ffails");
+  await page.getByRole("button", { name: "All of these …" }).click();
+  const dialog = page.getByRole("dialog");
+  const again = dialog.getByRole("radio", { name: "Run again" });
+  // Nothing else can be done with those that have ended.
+  assert.ok(await again.isChecked());
+  await dialog.getByText("runs calls").first().waitFor();
+  await dialog.getByLabel("Cancel").check();
+  await dialog.getByText("there is nothing to cancel").waitFor();
+  assert.ok(await dialog.getByRole("button", { name: "Cancel 0 executions" }).isDisabled());
+  await again.check();
+  await dialog.getByRole("button", { name: "Run 6 executions again" }).click();
+  await page.getByText("6 started again").waitFor();
+  await page.getByRole("link", { name: "All 6 new executions" }).click();
+  await page.getByText("6 shown").waitFor();
   await page.close();
 });
 

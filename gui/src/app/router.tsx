@@ -93,6 +93,12 @@ const executions = createRoute({
   component: lazyRouteComponent(() => import("../executions/page.tsx"), "ExecutionsPage"),
 });
 
+const bulk = createRoute({
+  getParentRoute: () => root,
+  path: "/executions/bulk/$bulkId",
+  component: lazyRouteComponent(() => import("../executions/bulk-page.tsx"), "BulkPage"),
+});
+
 const execution = createRoute({
   getParentRoute: () => root,
   path: "/executions/$executionId",
@@ -254,6 +260,7 @@ export const router = createRouter({
   routeTree: root.addChildren([
     index,
     executions,
+    bulk,
     execution,
     catalog,
     register,

@@ -39,9 +39,7 @@ export function ErrorGroups({ filters }: { filters: ExecutionFilters }): ReactNo
         </button>
       </div>
       {error !== undefined && <ProblemPanel error={error} again={() => setRound((before) => before + 1)} />}
-      {end !== undefined && groups.length === 0 && (
-        <p className="panel">No execution of this filter has failed. Good.</p>
-      )}
+      {end !== undefined && groups.length === 0 && <p className="panel">No matching execution has failed.</p>}
       {groups.map((group) => (
         <Group key={group.key} group={group} />
       ))}

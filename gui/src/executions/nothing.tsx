@@ -9,11 +9,11 @@ export function NoExecutions({ filters }: { filters: ExecutionFilters }): ReactN
     <section className="panel stack" data-part="nothing">
       {isNarrowed ? (
         <>
-          <h2>No execution is like this</h2>
+          <h2>No matching executions</h2>
           <p>
-            Take a filter away, or{" "}
+            Remove a filter, or{" "}
             <Link to="/executions" search={{}}>
-              show all of them
+              show all executions
             </Link>
             .
           </p>

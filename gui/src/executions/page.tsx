@@ -2,7 +2,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { readExecutionQuery } from "../../../src/schema/rules/execution-query.ts";
 import "../styles/executions.css";
-import { CancelMany } from "./cancel-many.tsx";
+import { BulkButtons } from "./bulk-dialog.tsx";
 import { ErrorGroups } from "./error-groups.tsx";
 import { Filters } from "./filters.tsx";
 import { ExecutionList } from "./list.tsx";
@@ -28,7 +28,7 @@ export function ExecutionsPage(): ReactNode {
       <div className="row spread">
         <h1>Executions</h1>
         {isReadable && view !== "errors" && (
-          <CancelMany filters={filters} marked={marked} onDone={() => setMarked(new Set())} />
+          <BulkButtons filters={filters} marked={marked} onDone={() => setMarked(new Set())} />
         )}
       </div>
       <Filters />

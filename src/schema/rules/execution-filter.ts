@@ -32,7 +32,7 @@ export interface ExecutionFilter {
   /** Which user, trigger, execution or bulk operation started them. */
   started_by_id?: string;
   /** No execution called them. */
-  roots_only?: boolean;
+  roots_only?: true;
   /** The first digits of their ids. */
   id_prefix?: string;
   /** They have one of these ids. */
