@@ -73,8 +73,8 @@ export function failed(step: string, at: number, message: string, kind: TaskErro
 }
 
 /** A step is not run. */
-export function skipped(step: string, at: number): FlowEvent {
-  return { type: "step.skipped", at: BEGIN + at, step, reason: "when", set: [], next: [] };
+export function skipped(step: string, at: number, reason: "when" | "overridden" = "when"): FlowEvent {
+  return { type: "step.skipped", at: BEGIN + at, step, reason, set: [], next: [] };
 }
 
 /** A loop over a number starts. */

@@ -49,6 +49,10 @@ test("a step that is stuck is completed by hand with a result, and what follows 
   await assertUsable(page);
   await dialog.getByRole("button", { name: "Complete it" }).click();
   await page.locator('[data-part="answer"]').getByText("It has ended: completed").waitFor();
+  await page.goto(`${gui.serving.url}/executions/${id}?step=stuck`);
+  await page
+    .getByText(/^Completed by .+ago: the database is gone$|^Completed by .+now: the database is gone$/)
+    .waitFor();
   await page.goto(`${gui.serving.url}/executions/${id}?tab=data`);
   await page.getByText("got").first().waitFor();
   await page.getByText("7", { exact: true }).first().waitFor();

@@ -46,6 +46,7 @@ function stateOf(step: StepAnswer, fresh: StepState): StepState {
     run: isRunning ? { stepRunId: "", input: {}, from: null, loop: null, ended: null } : null,
     error: step.error == null ? null : taskError(step.error),
     loop: step.loop ?? null,
+    ...(step.overridden !== undefined && { overridden: { ...step.overridden, at: Date.parse(step.overridden.at) } }),
   };
 }
 

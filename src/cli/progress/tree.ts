@@ -130,6 +130,8 @@ function kindOf({ state }: StepRow): RowKind {
 
 function detailOf(row: StepRow, kind: RowKind, now: number): string {
   const { state, retry } = row;
+  const byHand = state.overridden === undefined ? [] : [overrideText(state.overridden)];
+  if (kind === "skipped" && byHand.length > 0) return byHand.join("");
   if (kind === "skipped") return row.skipped === undefined ? "skipped" : `skipped: ${SKIP_REASONS[row.skipped]}`;
   const parts: string[] = [];
   if (kind === "running" && isWaiting(row)) parts.push(`waits: ${cleanText(row.waits?.text ?? "")}`);
@@ -144,9 +146,19 @@ function detailOf(row: StepRow, kind: RowKind, now: number): string {
   } else if (row.attempts > 1) parts.push(plural(row.attempts, "attempt"));
   if (row.progress !== undefined) parts.push(progressText(row.progress.numbers));
   if (state.runs > 1) parts.push(`run ${state.runs}`);
-  if (kind === "failed") parts.push(firstLine(state.error?.message ?? ""));
+  parts.push(...byHand);
+  // The message that a step failed by hand has by itself says the same.
+  const isSaid = byHand.length > 0 && state.error?.code === "OVERRIDDEN";
+  if (kind === "failed" && !isSaid) parts.push(firstLine(state.error?.message ?? ""));
   if (kind === "cancelled") parts.push("cancelled");
   return parts.join("  ");
+}
+
+const ENDED = { skip: "skipped", complete: "completed", fail: "failed" } as const;
+
+/** `skipped by olga: the source is gone`. */
+function overrideText({ action, by, reason }: NonNullable<StepRow["state"]["overridden"]>): string {
+  return `${ENDED[action]} by ${by === undefined ? "hand" : cleanText(by)}: ${firstLine(reason)}`;
 }
 
 /** The reason is valid while the command has no worker. */

@@ -1,3 +1,4 @@
+import { defined } from "../../schema/words/defined.ts";
 import type { EventOf } from "../../schema/words/event.ts";
 import { countersOf, hasEnded, overrideIteration } from "./evolve-loop.ts";
 import { isReused } from "./kept-iterations.ts";
@@ -11,6 +12,10 @@ export function evolveOverride(state: ExecutionState, event: EventOf<"step.overr
   const { type: _, step: name, iteration, ...override } = event;
   const step = stepState(state, name);
   const { run } = step;
+  if (iteration === undefined) {
+    const { at, action, by, reason } = override;
+    step.overridden = { at, action, ...defined({ by }), reason };
+  }
   if (run === null) {
     step.override = override;
     return state;

@@ -151,6 +151,7 @@ function startRun(state: ExecutionState, name: string, stepRunId: string, at: nu
   step.endedAt = null;
   step.error = null;
   step.loop = null;
+  delete step.overridden;
   delete step.reusedFrom;
   const given = Object.keys(step.given ?? {});
   step.run = {
@@ -300,6 +301,7 @@ function stepEnded(
   const step = stepState(state, event.step);
   if (step.run?.loop != null) step.result = loopResult(step.run.loop, status === "COMPLETED" ? "completed" : "failed");
   else if (step.run === null && step.override !== undefined) takeOverride(state, step, step.override);
+  else if (step.run === null) delete step.overridden;
   step.status = status;
   step.error = error;
   step.endedAt = event.at;
@@ -365,6 +367,7 @@ function skipped(state: ExecutionState, event: EventOf<"step.skipped">): Executi
   step.endedAt = event.at;
   delete step.given;
   delete step.reusedFrom;
+  if (event.reason !== "overridden") delete step.overridden;
   applyWrites(state, event.set);
   followArcs(state, event.step, event.next);
   return state;

@@ -111,6 +111,8 @@ export interface StepState {
   loop: LoopCounters | null;
   /** How it is to end when it is reached: a person has said so before it began. */
   override?: Override;
+  /** Who has ended it by hand and why, for people: in its last run, or for the one to come. */
+  overridden?: Pick<Override, "at" | "action" | "by" | "reason">;
   /** Where it ran, if not in this execution. */
   reusedFrom?: ReusedFrom;
   /** Replaces its input, by key, when it starts. */

@@ -15,7 +15,7 @@ import {
 import { OPEN_COMMANDS_MAX, OpenCommandAnswer, WaitingForAnswer } from "./commands.ts";
 import { EventIdText } from "./events.ts";
 import { SealedFlag } from "./results.ts";
-import { ReusedFromAnswer } from "./steering.ts";
+import { OverriddenAnswer, ReusedFromAnswer } from "./steering.ts";
 
 /*
  * Bodies, queries and answers of the routes that start, show and end executions (interface specification, Execution). The
@@ -179,6 +179,7 @@ export const StepAnswer = v.object({
   loop: v.exactOptional(v.object({ total: v.nullable(count), done: count, failed: count })),
   error: v.exactOptional(ErrorAnswer),
   reused_from: v.exactOptional(ReusedFromAnswer),
+  overridden: v.exactOptional(OverriddenAnswer),
 });
 export type StepAnswer = v.InferOutput<typeof StepAnswer>;
 

@@ -113,7 +113,10 @@ export const RERUN_STEPS_MAX = 1_000;
 export const RerunBody = v.strictObject({
   from: v.exactOptional(
     v.pipe(
-      v.union([v.picklist(["failed", "start"]), v.pipe(v.array(name), v.minLength(1), v.maxLength(RERUN_STEPS_MAX))]),
+      v.union(
+        [v.picklist(["failed", "start"]), v.pipe(v.array(name), v.minLength(1), v.maxLength(RERUN_STEPS_MAX))],
+        `must be "failed", "start", or a list of 1 to ${RERUN_STEPS_MAX} steps`,
+      ),
       v.description(
         "The steps to run again, with all that follow them; `failed`: those that failed or were open at the end, the default of an execution that FAILED or was CANCELLED; `start`: all, the default of any other.",
       ),
@@ -272,6 +275,17 @@ export const BulkAnswer = v.object({
   ),
 });
 export type BulkAnswer = v.InferOutput<typeof BulkAnswer>;
+
+/** Who has ended a step by hand, how, and why. */
+export const OverriddenAnswer = v.pipe(
+  v.object({
+    action: v.picklist(["skip", "complete", "fail"]),
+    reason: v.string(),
+    by: v.exactOptional(v.string()),
+    at: Timestamp,
+  }),
+  v.description("A person has ended it; where it has not begun, it ends like this when it is reached."),
+);
 
 /** Where a step ran that a rerun has taken over. */
 export const ReusedFromAnswer = v.pipe(

@@ -125,7 +125,7 @@ function stepAnswer(name: string, step: StepState | undefined): StepAnswer {
       order: 0,
     };
   }
-  const { startedAt, endedAt, loop, error } = step;
+  const { startedAt, endedAt, loop, error, overridden } = step;
   return {
     name,
     status: step.status,
@@ -138,6 +138,7 @@ function stepAnswer(name: string, step: StepState | undefined): StepAnswer {
     ...(loop !== null && { loop: { ...loop } }),
     ...(error !== null && { error: { ...error } }),
     ...(step.reusedFrom !== undefined && { reused_from: { ...step.reusedFrom } }),
+    ...(overridden !== undefined && { overridden: { ...overridden, at: new Date(overridden.at).toISOString() } }),
   };
 }
 

@@ -34,6 +34,22 @@ test("steps are listed in order of their start with mark, name, duration and det
   assert.equal(draw(run, {})[2], "✗ fetch     2.0s  gave up");
 });
 
+test("a step that a person has ended says who and why", () => {
+  const run = watchedRun();
+  const error = { kind: "unknown", code: "OVERRIDDEN", message: "by hand", retryable: false } as const;
+  const byHand = (step: string, action: "skip" | "fail"): FlowEvent => ({
+    ...{ type: "step.overridden", at: BEGIN + 5, step, action, by: "olga", reason: "the source is gone\nfor good" },
+    ...(action === "fail" && { error }),
+  });
+  run.happen("1", begun("1", "demo", 0), started("load", 0), byHand("load", "skip"), skipped("load", 10, "overridden"));
+  run.happen("1", started("check", 12), byHand("check", "fail"));
+  run.happen("1", { ...failed("check", 2_012, ""), error } as FlowEvent);
+  assert.deepEqual(draw(run, { now: BEGIN + 3_000 }), [
+    "− load            skipped by olga: the source is gone",
+    "✗ check     2.0s  failed by olga: the source is gone",
+  ]);
+});
+
 test("a step whose task reports progress shows it while the task runs", () => {
   const run = watchedRun();
   run.happen("1", begun("1", "demo", 0), started("copy", 0), progressed("copy", 500, { rows_written: 1, chunks: 1 }));

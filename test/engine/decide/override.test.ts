@@ -254,3 +254,18 @@ workflow:
     .is({ open: ["join"] });
   given(text).when(done("a"), skip("join"), done("left"), failed("right")).is({ status: "FAILED" });
 });
+
+test("who has ended a step is known until it runs again", () => {
+  const around = `
+workflow:
+  - { step: a, next: b }
+  - step: b
+    next: { arcs: [{ step: a, when: "{{ again }}" }] }
+workload: { again: true }
+`;
+  const run = given(around).when(claimed("a"), skip("a"));
+  assert.equal(run.state.steps["a"]?.overridden?.action, "skip");
+  run.when(claimed("b"), done("b"));
+  assert.equal(run.state.steps["a"]?.status, "RUNNING");
+  assert.equal(run.state.steps["a"]?.overridden, undefined);
+});

@@ -73,9 +73,16 @@ test("a step not begun ends so when it is reached; what waits in the queue of a 
   const id = await work.execute("o/two");
   await elsewhere.service.orchestrator.recovery.poll();
   assert.equal((await override(id, "end", {})).body["status"], "PENDING");
+  const byHand = async (step: string, at = work) =>
+    ((await detailOf(id, at))["steps"] as Body[]).find(({ name }) => name === step)?.["overridden"] as Body;
+  const { action, reason, by, at } = await byHand("end");
+  assert.deepEqual([action, reason], ["skip", "stuck"]);
+  assert.ok(typeof by === "string" && Date.parse(String(at)) > 0, "who, and when");
   assert.equal((await override(id, "start", {})).body["status"], "SKIPPED");
   assert.deepEqual(await claimed(id, there), []);
   assert.equal((await detailOf(id, there))["status"], "COMPLETED");
+  assert.deepEqual(await byHand("end", there), { action, reason, by, at });
+  assert.equal((await byHand("start"))["reason"], "stuck");
   assert.equal((await api.database.sql`select from flow.command where execution_id = ${id}`).length, 0);
 });
 

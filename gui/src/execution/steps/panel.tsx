@@ -2,6 +2,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import type { Execution, Step } from "../../api/types.ts";
+import { Ago } from "../../parts/now.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Override } from "../steering/override.tsx";
@@ -52,6 +53,7 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
         </div>
       </div>
       {step.reused_from !== undefined && <Reused from={step.reused_from.execution_id} step={step.name} />}
+      {step.overridden !== undefined && <ByHand of={step.overridden} />}
       {step.error != null && !isSameError(step.error, lastError) && <ErrorText error={step.error} isShort />}
       {run !== undefined && beside !== undefined && (
         <RunDiff executionId={execution.execution_id} before={Number(beside)} after={Number(run)} />
@@ -87,6 +89,17 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
         </button>
       )}
     </div>
+  );
+}
+
+const ENDED = { skip: "Skipped", complete: "Completed", fail: "Failed" } as const;
+
+/** Who has ended the step, and why. */
+function ByHand({ of: { action, by, reason, at } }: { of: NonNullable<Step["overridden"]> }): ReactNode {
+  return (
+    <p className="wrap">
+      {ENDED[action]} by {by ?? "hand"}, <Ago at={at} />: {reason}
+    </p>
   );
 }
 

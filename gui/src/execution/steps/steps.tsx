@@ -131,6 +131,7 @@ function StepRow({ step, isChosen, isOver }: { step: Step; isChosen: boolean; is
       </span>
       <span className="quiet">
         {step.reused_from !== undefined && "reused "}
+        {step.overridden !== undefined && "by hand "}
         {step.loop !== undefined && loopText(step.loop)}
         {step.runs > 1 && ` ${step.runs} runs`}
         {step.attempts > 1 && ` attempt ${step.attempts}`}
