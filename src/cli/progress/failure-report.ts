@@ -30,6 +30,7 @@ export function failureLines(
   const root = within.at(-1)?.error ?? error;
   rows.push(["cause", `${root.message} (${root.kind}${root.code === "" ? "" : `, ${root.code}`})`]);
   rows.push(["next", hintFor(root, where)]);
+  if (where.again !== undefined && run.state.status === "FAILED") rows.push(["then", where.again]);
   return rows.flatMap(([label, text]) => labelled(label, text, style));
 }
 
@@ -102,6 +103,8 @@ export interface RunLocation {
   credentials: string;
   /** How to see more of it. */
   more: string;
+  /** How to go on with it once the cause is gone, where its results are kept. */
+  again?: string;
   /** How to see more of a sub-playbook of it, by the id of its execution. */
   moreOf?(childId: string): string;
 }
@@ -116,6 +119,7 @@ export function serverLocation(executionId: string): RunLocation {
   return {
     credentials: "the server's, not those of this machine",
     more: `'flow events ${executionId}' lists every event`,
+    again: `'flow rerun ${executionId}' runs what failed again and keeps what completed`,
     moreOf: (childId) => `'flow status ${childId}' shows the sub-playbook`,
   };
 }

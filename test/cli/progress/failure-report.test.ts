@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { failureLines } from "../../../src/cli/progress/failure-report.ts";
+import { failureLines, type RunLocation, serverLocation } from "../../../src/cli/progress/failure-report.ts";
 import { PLAIN } from "../../../src/cli/terminal/style.ts";
 import { compileProgram } from "../../../src/engine/program/program.ts";
 import { loadPlaybook } from "../../../src/language/load/load.ts";
@@ -17,14 +17,14 @@ workflow:
 `;
 
 /** What is printed of a run of {@link TEXT} that failed with this error. */
-function linesOf(error: Pick<TaskError, "kind" | "code"> & Partial<TaskError>): string[] {
+function linesOf(error: Pick<TaskError, "kind" | "code"> & Partial<TaskError>, where?: RunLocation): string[] {
   const run = watchedRun();
   const whole: TaskError = { message: "it broke", retryable: false, step: "a", task: "work", attempt: 2, ...error };
   run.happen("1", begun("1", "x", 0), { type: "playbook.failed", at: BEGIN + 5, error: whole });
   const { playbook } = loadPlaybook(TEXT, "x.yaml");
   const root = run.model.root();
   assert.ok(playbook !== undefined && root !== undefined);
-  return failureLines(root, { program: compileProgram(playbook), file: "x.yaml", warnings: [] }, PLAIN);
+  return failureLines(root, { program: compileProgram(playbook), file: "x.yaml", warnings: [] }, PLAIN, where);
 }
 
 test("a failure names step, task, line and attempt, the cause, and what to do next", () => {
@@ -34,6 +34,12 @@ test("a failure names step, task, line and attempt, the cause, and what to do ne
     "  cause   it broke (timeout, TIMEOUT)",
     "  next    raise `timeout` of the task or the step, or make the work smaller",
   ]);
+});
+
+test("a failure on a server is followed by how to go on from it", () => {
+  const [, , , , then, ...rest] = linesOf({ kind: "timeout", code: "TIMEOUT" }, serverLocation("7211"));
+  assert.equal(then, "  then    'flow rerun 7211' runs what failed again and keeps what completed");
+  assert.deepEqual(rest, []);
 });
 
 test("a code that says more than its kind has the hint of the code", () => {

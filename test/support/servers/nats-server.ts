@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -73,7 +74,10 @@ export async function startTestNats(options: TestNatsOptions = {}): Promise<Test
     port,
     start,
     stop,
-    freeze: () => child?.kill("SIGSTOP"),
+    freeze() {
+      child?.kill("SIGSTOP");
+      untilStopped(child?.pid);
+    },
     thaw: () => child?.kill("SIGCONT"),
     wipe: () => rm(join(folder, "store"), { recursive: true, force: true }),
   };
@@ -127,4 +131,15 @@ async function kill(child: ChildProcess): Promise<void> {
 async function findNatsServer(): Promise<string> {
   const folders = ["usr/sbin", "usr/bin"];
   return (await findDebianProgram({ name: "nats-server", folders, packages: ["nats-server"] })).path;
+}
+
+/** The longest that a stopped process takes to stand still, milliseconds. */
+const STOPPING_MS = 2_000;
+
+/** Waits until no thread of a process runs, where the system tells: one that is stopped may answer once more on the other processor. */
+function untilStopped(pid: number | undefined): void {
+  const folder = `/proc/${pid}/task`;
+  const end = Date.now() + STOPPING_MS;
+  const isStopped = (thread: string) => /\) [Tt] /.test(readFileSync(`${folder}/${thread}/stat`, "utf8"));
+  while (existsSync(folder) && Date.now() < end && !readdirSync(folder).every(isStopped));
 }
