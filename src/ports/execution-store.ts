@@ -158,6 +158,8 @@ export interface ExecutionChange extends LogOwner {
   issued: IssuedCommand[];
   /** Commands of earlier changes, in the state that they have now. */
   commands: CommandChange[];
+  /** Iterations that people have ended in commands that workers have; each command is in `issued` or `commands` too. */
+  stopped?: StoppedIteration[];
   /** Commands of earlier changes that have ended, and of which no worker will ask: nothing is kept of them but the log. */
   ended: string[];
   /** Commands that are parked, in the state that they have at the end of the change. */
@@ -230,6 +232,12 @@ export interface CommandChange {
   worker: string | null;
   /** Milliseconds from the store's now to the end of the lease, where a claim is part of the change. */
   leaseMs: number | null;
+}
+
+/** An iteration that a person has ended while a worker had its command. */
+export interface StoppedIteration {
+  commandId: string;
+  iteration: number;
 }
 
 /** What a worker must have for a command: commands with the same requirement form one group of the ready queue. */

@@ -11,6 +11,7 @@ import type { SecretSource } from "../ports/secret-source.ts";
 import type { FlowEvent } from "../schema/words/event.ts";
 import type { JsonObject } from "../schema/words/json.ts";
 import type { Tool } from "../tools/contract/tool.ts";
+import type { IterationStops } from "./iteration-stops.ts";
 import type { Lease } from "./lease.ts";
 
 /** Task runs of one pipeline, retries and jumps included, after which it fails: an endless jump must end. */
@@ -34,6 +35,8 @@ export interface WorkerDeps {
   sealers: SealerSource | undefined;
   /** Whether this worker still owns what it runs; absent: always, because there is no other worker. */
   lease?: Pick<Lease, "held">;
+  /** Iterations of the command that are ended by hand while it runs; absent: there is no such thing. */
+  stops?: IterationStops;
   children: ChildRunner;
   results: WritableResultStore;
   /** Where `artifact` reads what an author names; absent: where its tool does. */

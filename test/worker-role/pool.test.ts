@@ -118,6 +118,28 @@ test("a cancelled command is stopped and nothing is reported for it", async (t) 
   assert.equal(fake.eventsOf("1").includes("command.failed"), false);
 });
 
+test("an iteration that was ended by hand is stopped while it runs, and its command goes on", async (t) => {
+  const fake = await startFakeServer(t);
+  const gate = await startGate(t);
+  const document = documentOf(gate.task("a{{ iter.x }}")).replace(
+    "tool:",
+    "loop: { in: [0, 1], iterator: x }\n  tool:",
+  );
+  fake.documents.set("2", document);
+  const loop = { from: 0, items: [0, 1], total: 2, max_in_flight: 1, stop_on_error: true };
+  fake.offer(commandOf(1, "2", { loop }));
+  startTestWorker(fake, QUICK);
+  await gate.reached("a0");
+  const cancel_iterations = [{ command_id: "1", iterations: [0] }];
+  fake.script = ({ url }) =>
+    isBeat(url) ? { status: 200, body: { status: "ok", cancel: [], cancel_iterations, lost: [] } } : undefined;
+  await gate.left("a0");
+  await gate.reached("a1");
+  gate.open("a1");
+  await fake.until(() => fake.eventsOf("1").includes("command.completed"));
+  assert.equal(fake.eventsOf("1").filter((type) => type === "loop.iteration.completed").length, 1);
+});
+
 test("a lost claim is given up, but not the newer one of the same command", async (t) => {
   const fake = await startFakeServer(t);
   const gate = await startGate(t);

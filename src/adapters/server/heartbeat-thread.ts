@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { WORKER_ROUTES } from "../../schema/routes/workers.ts";
 import { moment } from "../system-clock.ts";
-import type { HeartbeatNews, HeartbeatOrder, HeartbeatStart } from "./heartbeat.ts";
+import type { HeartbeatNews, HeartbeatOrder, HeartbeatStart, HeartbeatStops } from "./heartbeat.ts";
 import { type RunningEntry, readRunningTable } from "./running-table.ts";
 
 /**
@@ -137,15 +137,16 @@ async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; h
   if (status !== 200) throw refused(status);
   renewed(body);
   const cancel = texts(body, "cancel");
+  const stopped = stoppedIn(body);
   const lostIds = new Set(texts(body, "lost"));
   // With the attempts that were sent: the worker may have claimed one of them anew meanwhile.
   const lost = running.filter((entry) => lostIds.has(entry.command_id));
-  postMessage({ type: "answer", cancel, lost, sentAt, leaseMs });
+  postMessage({ type: "answer", cancel, stopped, lost, sentAt, leaseMs });
   const cancelled = new Set(cancel);
   // Read again: a cancelled command may have started since.
   for (const entry of readRunningTable(runningTable)) if (cancelled.has(entry.command_id)) reported.add(keyOf(entry));
   for (const entry of lost) reported.add(keyOf(entry));
-  return { next: "beat", hasChanges: cancel.length > 0 || lost.length > 0 };
+  return { next: "beat", hasChanges: cancel.length + stopped.length + lost.length > 0 };
 }
 
 function secretIn(body: unknown): string | undefined {
@@ -199,6 +200,12 @@ async function post(
   const text = await response.text();
   const isRead = response.status === 200 || response.status === 409;
   return { status: response.status, body: isRead ? (JSON.parse(text) as unknown) : undefined };
+}
+
+/** Iterations to stop; none from a server of an older version. */
+function stoppedIn(body: unknown): HeartbeatStops["stopped"] {
+  const list: unknown = (body as { cancel_iterations?: unknown } | null)?.cancel_iterations;
+  return Array.isArray(list) ? list : [];
 }
 
 function texts(body: unknown, key: string): string[] {

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { Secret } from "../../platform/crypto/secret.ts";
 import type { Moment } from "../../ports/clock.ts";
+import type { HeartbeatAnswer } from "../../schema/api/workers.ts";
 import { messageOf } from "../../schema/words/errors.ts";
 import type { RunningEntry } from "./running-table.ts";
 
@@ -29,10 +30,20 @@ export interface HeartbeatStart {
 /** Messages to the thread. */
 export type HeartbeatOrder = "beat" | "register" | "drain" | "leave";
 
+/** What a worker is told to stop. */
+export interface HeartbeatStops {
+  /** Commands that were cancelled. */
+  cancel: string[];
+  /** Iterations that were ended by hand, of commands that go on. */
+  stopped: NonNullable<HeartbeatAnswer["cancel_iterations"]>;
+  /** Claims that are no longer this worker's. */
+  lost: RunningEntry[];
+}
+
 /** Messages from the thread. */
 export type HeartbeatNews =
   | { type: "registered"; sentAt: Moment; leaseMs: number; secret: string | undefined }
-  | { type: "answer"; cancel: string[]; lost: RunningEntry[]; sentAt: Moment; leaseMs: number }
+  | ({ type: "answer"; sentAt: Moment; leaseMs: number } & HeartbeatStops)
   | { type: "replaced"; message: string }
   | { type: "failed"; doing: string; tries: number; message: string }
   | { type: "left" };
@@ -42,8 +53,7 @@ export interface HeartbeatParts extends Omit<HeartbeatStart, "token" | "secret">
   token: Secret | undefined;
   /** The server has registered this worker; called after each registration. */
   onRegistered(): void;
-  /** Commands whose executions were cancelled, and claims that are no longer this worker's. */
-  onAnswer(answer: { cancel: string[]; lost: RunningEntry[] }): void;
+  onAnswer(answer: HeartbeatStops): void;
   /**
    * The server has renewed the leases of running commands, with a call sent at that time. Called after the rest of the answer
    * was processed.

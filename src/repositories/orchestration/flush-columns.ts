@@ -7,6 +7,7 @@ import type {
   IssuedCommand,
   ParkedCommand,
   Snapshot,
+  StoppedIteration,
 } from "../../ports/execution-store.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
@@ -197,6 +198,14 @@ const FLUSH = {
         worker: ({ row }) => row.worker,
       }),
       column("lease_ms", "float8", ({ row }: OfExecution<CommandChange>) => row.leaseMs),
+    ],
+  ),
+  /** Iterations that people have ended in commands that workers have: part of the commands' rows. */
+  stopped: part(
+    ({ executions }) => executions.flatMap(({ stopped = [] }) => stopped),
+    [
+      column(command.commandId.name, "bigint", (row: StoppedIteration) => row.commandId),
+      column("iteration", "int", (row: StoppedIteration) => row.iteration),
     ],
   ),
   /** Commands issued by earlier changes whose rows go. */

@@ -20,7 +20,7 @@ export interface Flushed {
  * execution may occur once in a flush.
  *
  * Of the commands the table holds those that are open: one that begins and ends in one flush has no row, and the row of one that ends
- * later is deleted (which rows stay: `services/orchestration/rounds/change-set`).
+ * later is deleted (which rows stay: `services/orchestration/rounds/command-changes`).
  *
  * Locks: the rows of existing executions, until the end of the statement. A flush that waits for a row compares again after the
  * other one has committed (READ COMMITTED), so of two flushes that were decided on the same event only one writes. Commands and
@@ -97,8 +97,8 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     ...part("labelled", "labelled", labelled),
     ...part("segments", "logged", logged("segments")),
     ...part("events", "logged_events", logged("events")),
-    ...part("issued", "issued", issued),
-    ...part("commands", "changed", changed),
+    ...part("issued", "issued", issued(tables.has("stopped"))),
+    ...part("commands", "changed", changed(tables.has("stopped"))),
     ...part("ended", "ended", ended),
     ...part("parked", "parked", parked),
     ...part("unparked", "unparked", unparked),
@@ -183,17 +183,29 @@ const logged =
   from ${rowsOf(table)} as t
   where ${written}`;
 
-const issued = ({ rowsOf, written }: Places) => `
+/** Of the row `t` of a command; null: none. */
+const stoppedNow = (rowsOf: Places["rowsOf"]) =>
+  `(select array_agg(s.iteration) from ${rowsOf("stopped")} as s where s.command_id = t.command_id)`;
+
+const issued =
+  (isStopped: boolean) =>
+  ({ rowsOf, written }: Places) =>
+    `
   insert into flow.command (command_id, execution_id, catalog_id, step, status, attempt, kinds, labels, body, worker,
-    claimed_at, lease_expires_at, ended_at)
+    claimed_at, lease_expires_at, ended_at${isStopped ? ", stopped_iterations" : ""})
   select command_id, execution_id, catalog_id, step, status, attempt, kinds, labels, body, worker,
     case when worker is not null then now() end, ${LEASE_END}, case when ${isFinal("status")} then now() end
+    ${isStopped ? `, ${stoppedNow(rowsOf)}` : ""}
   from ${rowsOf("issued")} as t
   where ${written}`;
 
 // A change that does not concern the claim keeps its time and its lease.
-const changed = ({ rowsOf, written }: Places) => `
+const changed =
+  (isStopped: boolean) =>
+  ({ rowsOf, written }: Places) =>
+    `
   update flow.command as c set
+    ${isStopped ? `stopped_iterations = c.stopped_iterations || ${stoppedNow(rowsOf)},` : ""}
     status = t.status,
     -- It only grows: a cancellation does not say it.
     attempt = greatest(c.attempt, t.attempt),

@@ -115,6 +115,12 @@ export interface HeartbeatInput {
   graceMs: number;
 }
 
+/** Iterations of a command that people have ended. */
+export interface StoppedIterations {
+  commandId: string;
+  iterations: number[];
+}
+
 /** The answer to a heartbeat. Each listed command is in `held` or in one of the next three. */
 export interface Heartbeat {
   /** Its claims, whose leases now last for `leaseMs` at least. One whose row is being written at this moment keeps the lease it has. */
@@ -130,6 +136,8 @@ export interface Heartbeat {
   lost: string[];
   /** Held by this worker in the database, and not by its own account: the answer to its claim was lost. */
   unlisted: string[];
+  /** Of those in `held`: iterations that people have ended. */
+  stopped: StoppedIterations[];
 }
 
 /**
@@ -171,7 +179,7 @@ export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput):
           when c.status = 'CANCELLED' then 'cancelled'
           when c.status in ('COMPLETED', 'FAILED') then 'ended'
           else 'lost'
-        end as fate
+        end as fate, c.stopped_iterations
       from (select unnest(${ids}::bigint[]) as command_id, unnest(${attempts}::int[]) as attempt) as t
       left join flow.command c using (command_id)
     ), own as materialized (
@@ -192,7 +200,9 @@ export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput):
       limit ${UNLISTED_MAX}
     )
     select ${listed(sql, "held")} as held, ${listed(sql, "cancelled")} as cancelled, ${listed(sql, "ended")} as ended,
-      ${listed(sql, "lost")} as lost, array(select command_id from unlisted) as unlisted
+      ${listed(sql, "lost")} as lost, array(select command_id from unlisted) as unlisted,
+      (select coalesce(json_agg(json_build_object('commandId', command_id::text, 'iterations', stopped_iterations)), '[]')
+        from listed where fate = 'held' and stopped_iterations is not null) as stopped
     from touched`;
   return row;
 }
@@ -210,12 +220,22 @@ function ofInstance(sql: Database["sql"], instance: string | undefined) {
   return instance === undefined ? sql`` : sql`and coalesce(about->>'instance', ${instance}) = ${instance}`;
 }
 
-/** Those of the commands that are cancelled. */
-export async function cancelledAmong({ sql }: Database, commandIds: readonly string[]): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    select command_id as id from flow.command
-    where command_id = any(${numbers(commandIds, (id) => id)}::bigint[]) and status = 'CANCELLED'`;
-  return rows.map(({ id }) => id);
+/** A command of which something is to stop: all of it, or iterations of it. */
+export interface StoppedWork {
+  commandId: string;
+  isCancelled: boolean;
+  /** Ended by hand, while the command goes on. */
+  iterations: number[];
+}
+
+/** What is to stop of these commands. */
+export async function stoppedAmong({ sql }: Database, commandIds: readonly string[]): Promise<StoppedWork[]> {
+  return await sql<StoppedWork[]>`
+    select command_id as "commandId", status = 'CANCELLED' as "isCancelled",
+      case when status in ('CLAIMED', 'RUNNING') then coalesce(stopped_iterations, '{}') else '{}' end as iterations
+    from flow.command
+    where command_id = any(${numbers(commandIds, (id) => id)}::bigint[])
+      and (status = 'CANCELLED' or stopped_iterations is not null)`;
 }
 
 function listed(sql: Database["sql"], fate: string) {

@@ -20,7 +20,7 @@ export interface SystemHeartbeatParts {
   workers: Pick<Workers, "register" | "heartbeat" | "deregister">;
   /** What runs now. */
   running(): { commandId: string; attempt: number }[];
-  work: Pick<Worker, "start" | "cancelled" | "lost">;
+  work: Pick<Worker, "start" | "cancelled" | "iterationsCancelled" | "lost">;
   lease: Lease;
   logger: Logger;
 }
@@ -72,9 +72,10 @@ export function keepRegistered(parts: SystemHeartbeatParts): SystemHeartbeat {
     const waitMs = Math.min(intervalMs, 30_000);
     const told = await workers.heartbeat({ name, instance, running, draining: false, waitMs }, now.signal);
     for (const id of told.cancel) work.cancelled(id);
+    for (const { commandId, iterations } of told.iterations) work.iterationsCancelled(commandId, iterations);
     for (const { commandId, attempt } of running) if (told.lost.includes(commandId)) work.lost(commandId, attempt);
     renewed(sentAt, told.leaseMs);
-    if (told.cancel.length > 0 || told.lost.length > 0) return NEWS_MS;
+    if (told.cancel.length + told.iterations.length + told.lost.length > 0) return NEWS_MS;
     return Math.max(0, intervalMs - (moment().steady - sentAt.steady));
   };
   const once = async (): Promise<number> => {

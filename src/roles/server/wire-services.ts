@@ -13,7 +13,7 @@ import type { PayloadStore } from "../../ports/payload-store.ts";
 import { findText } from "../../repositories/catalog/catalog.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { isRetryable, unavailable, violatedConstraint } from "../../repositories/database/error-codes.ts";
-import { cancelledAmong } from "../../repositories/workers/workers.ts";
+import { stoppedAmong } from "../../repositories/workers/workers.ts";
 import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { type Access, createAccess } from "../../services/access/access.ts";
@@ -193,7 +193,7 @@ export function wireServices(deps: ServicesDeps): Services {
   });
   const claimSecrets = createClaimSecrets(deps.keys);
   const access = createAccess({ database, onFault: fault });
-  const cancelNotices = createCancelNotices({ cancelled: (ids) => cancelledAmong(database, ids), onFault: fault });
+  const cancelNotices = createCancelNotices({ stopped: (ids) => stoppedAmong(database, ids), onFault: fault });
   const sealing = createSealing({ database, keys: deps.keys, audit });
   const mayRead = checkReading({ database, access, audit });
   return {

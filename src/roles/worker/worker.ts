@@ -219,8 +219,9 @@ function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegist
       logger.info({ worker: name, capacity: config.workerCapacity, server: url }, "the worker is registered");
       onRegistered();
     },
-    onAnswer({ cancel, lost }) {
+    onAnswer({ cancel, stopped, lost }) {
       for (const id of cancel) work.cancelled(id);
+      for (const { command_id, iterations } of stopped) work.iterationsCancelled(command_id, iterations);
       for (const { command_id, attempt } of lost) work.lost(command_id, attempt);
     },
     onRenewed: lease.renewed,

@@ -43,8 +43,10 @@ export function workerRoutes(workers: Workers, secrets: ClaimSecrets, stopping: 
       const listener = listening(c, stopping);
       try {
         const beat = { name, running: runs, draining, waitMs, ...defined({ instance: own }) };
-        const { cancel, lost, leaseMs } = await workers.heartbeat(beat, listener.signal, listener.left);
-        return json({ status: "ok", cancel, lost, lease_ms: leaseMs });
+        const { cancel, iterations, lost, leaseMs } = await workers.heartbeat(beat, listener.signal, listener.left);
+        const stopped = iterations.map(({ commandId, ...of }) => ({ command_id: commandId, ...of }));
+        const more = stopped.length > 0 ? { cancel_iterations: stopped } : {};
+        return json({ status: "ok", cancel, ...more, lost, lease_ms: leaseMs });
       } finally {
         listener.done();
       }

@@ -78,6 +78,12 @@ export const HeartbeatBody = v.object({
 export const HeartbeatAnswer = v.object({
   status: v.literal("ok"),
   cancel: v.pipe(v.array(IdText), v.description("Commands to stop: their executions were cancelled.")),
+  cancel_iterations: v.exactOptional(
+    v.pipe(
+      v.array(v.object({ command_id: IdText, iterations: v.array(count) })),
+      v.description("Iterations to stop, which were ended by hand: their commands go on without them. Absent: none."),
+    ),
+  ),
   lost: v.pipe(v.array(IdText), v.description("Commands whose claim is not this worker's any more.")),
   lease_ms: leaseMs,
 });

@@ -1,38 +1,48 @@
+import type { StoppedIterations, StoppedWork } from "../../repositories/workers/workers.ts";
 import type { CancelledCommand } from "../orchestration/rounds/types.ts";
 
-/** A caller that waits for the commands a worker must stop. */
+/** What a worker must stop. */
+export interface Stops {
+  commands: string[];
+  iterations: StoppedIterations[];
+}
+
+/** A caller that waits for what a worker must stop. */
 export interface CancelListener {
-  /** Commands to stop, as soon as there are some; empty if there were none within `ms`, or the signal was aborted. */
-  next(ms: number, signal: AbortSignal): Promise<string[]>;
+  /** What is to stop, as soon as there is something; empty if there was nothing within `ms`, or the signal was aborted. */
+  next(ms: number, signal: AbortSignal): Promise<Stops>;
   close(): void;
 }
 
 /**
- * Notifies workers at once which commands to stop. A notice without a listener is dropped: heartbeats find the cancellation in
- * the database.
+ * Notifies workers at once what to stop. A notice without a listener is dropped: heartbeats find the cancellation in the
+ * database.
  */
 export interface CancelNotices {
   /** Listens from now on; notices that arrive before {@link CancelListener.next} is called are kept. */
   listen(worker: string): CancelListener;
-  /** Commands were reported as cancelled, by this server or another: looks them up and notifies the listeners. Never throws. */
+  /**
+   * Commands were reported as cancelled, or as with an iteration that was ended by hand, by this server or another: looks them up
+   * and notifies the listeners. Never throws.
+   */
   tell(commands: readonly CancelledCommand[]): Promise<void>;
 }
 
 interface Waiting {
-  cancelled: Set<string>;
+  stops: Map<string, StoppedWork>;
   wake: () => void;
 }
 
-/** `cancelled` returns those of the commands that are cancelled: notices from others are hints and may be forged. */
+/** `stopped` returns what is to stop of the commands: notices from others are hints and may be forged. */
 export function createCancelNotices(deps: {
-  cancelled(commandIds: readonly string[]): Promise<string[]>;
+  stopped(commandIds: readonly string[]): Promise<StoppedWork[]>;
   /** The database is unavailable; heartbeats will find the cancellations. */
   onFault(error: unknown): void;
 }): CancelNotices {
   const listeners = new Map<string, Set<Waiting>>();
   return {
     listen(worker) {
-      const waiting: Waiting = { cancelled: new Set(), wake: () => undefined };
+      const waiting: Waiting = { stops: new Map(), wake: () => undefined };
       const all = listeners.get(worker) ?? new Set();
       listeners.set(worker, all.add(waiting));
       return {
@@ -47,11 +57,13 @@ export function createCancelNotices(deps: {
       const wanted = commands.filter(({ worker }) => listeners.has(worker));
       if (wanted.length === 0) return;
       try {
-        const cancelled = new Set(await deps.cancelled(wanted.map(({ commandId }) => commandId)));
+        const stopped = await deps.stopped(wanted.map(({ commandId }) => commandId));
+        const found = new Map(stopped.map((work) => [work.commandId, work]));
         for (const { commandId, worker } of wanted) {
-          if (!cancelled.has(commandId)) continue;
+          const work = found.get(commandId);
+          if (work === undefined) continue;
           for (const waiting of listeners.get(worker) ?? []) {
-            waiting.cancelled.add(commandId);
+            waiting.stops.set(commandId, work);
             waiting.wake();
           }
         }
@@ -65,12 +77,17 @@ export function createCancelNotices(deps: {
 /** Commands of one execution are reported together: waits a short while for the others. */
 const COMPANY_MS = 20;
 
-async function hear(waiting: Waiting, ms: number, signal: AbortSignal): Promise<string[]> {
-  if (waiting.cancelled.size === 0) await pause(waiting, ms, signal);
-  if (waiting.cancelled.size > 0) await pause({ ...waiting, wake: () => undefined }, COMPANY_MS, signal);
-  const cancelled = [...waiting.cancelled];
-  waiting.cancelled.clear();
-  return cancelled;
+async function hear(waiting: Waiting, ms: number, signal: AbortSignal): Promise<Stops> {
+  if (waiting.stops.size === 0) await pause(waiting, ms, signal);
+  if (waiting.stops.size > 0) await pause({ ...waiting, wake: () => undefined }, COMPANY_MS, signal);
+  const found = [...waiting.stops.values()];
+  waiting.stops.clear();
+  return {
+    commands: found.filter(({ isCancelled }) => isCancelled).map(({ commandId }) => commandId),
+    iterations: found
+      .filter(({ iterations }) => iterations.length > 0)
+      .map(({ commandId, iterations }) => ({ commandId, iterations })),
+  };
 }
 
 /** Returns when a notice wakes it, the time is over, or the signal is aborted. */

@@ -10,6 +10,7 @@ import {
   type PoolWorker,
   recordHeartbeat,
   registerRuntime,
+  type StoppedIterations,
 } from "../../repositories/workers/workers.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
@@ -49,6 +50,8 @@ export interface WorkerHeartbeat {
 /** The answer to a heartbeat. */
 export interface HeartbeatResult {
   cancel: string[];
+  /** Iterations to stop, of commands that go on. */
+  iterations: StoppedIterations[];
   lost: string[];
   /** Duration of the renewed leases. */
   leaseMs: number;
@@ -142,7 +145,8 @@ export function createWorkers(deps: WorkersDeps): Workers {
     // Of a process that says who it is, the answer to a claim was lost; one that does not may be another process by now.
     const abandoned = { worker: heartbeat.name, isGone: heartbeat.instance === undefined };
     if (found.unlisted.length > 0) void orchestrator.offer(found.unlisted, abandoned);
-    return { cancel: found.cancelled, lost: [...found.lost, ...stillListed(heartbeat.name, found.ended)] };
+    const { cancelled: cancel, stopped: iterations } = found;
+    return { cancel, iterations, lost: [...found.lost, ...stillListed(heartbeat.name, found.ended)] };
   };
   return {
     async register({ replaces, ...worker }) {
@@ -161,7 +165,9 @@ export function createWorkers(deps: WorkersDeps): Workers {
       try {
         const told = await record(heartbeat);
         if (listener === undefined || told.cancel.length > 0 || told.lost.length > 0) return { ...told, leaseMs };
-        return { cancel: await listener.next(waitMs, signal), lost: [], leaseMs };
+        const { commands, iterations } = await listener.next(waitMs, signal);
+        // Told at each heartbeat, and not without a wait each time: the command that goes on is listed for long.
+        return { cancel: commands, iterations: [...told.iterations, ...iterations], lost: [], leaseMs };
       } finally {
         listener?.close();
         if (left.aborted && instance !== undefined) brokenOff.left({ name, instance });

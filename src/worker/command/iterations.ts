@@ -23,18 +23,24 @@ export async function runIterations(
   let ended = 0;
   let isStopped = false;
   const { below = loop.from, above = [] } = loop.ended ?? {};
+  const { stops } = context.deps;
+  const watched = stops?.watch(signal);
   const runInTurn = async () => {
     while (!isStopped && !signal.aborted && next < loop.items.length) {
       const offset = next;
       next += 1;
-      if (loop.from + offset < below || above.includes(loop.from + offset)) {
+      const iteration = loop.from + offset;
+      if (iteration < below || above.includes(iteration) || stops?.has(iteration) === true) {
         ended += 1;
         continue;
       }
-      const end = await runIteration(context, step, loop, offset, written, ref, report, signal);
+      const run = (own: AbortSignal) => runIteration(context, step, loop, offset, written, ref, report, own);
+      const end = await (watched === undefined ? run(signal) : watched.run(iteration, run));
+      ended += 1;
+      // Its end is that which a person gave it: nothing of its own counts.
+      if (stops?.has(iteration) === true) continue;
       // Those that begin together see nothing of each other, as little as in commands of their own.
       if (loop.at_once !== true) for (const [name, value] of end.set) setOwn(written, name, value);
-      ended += 1;
       if (end.error !== null && loop.stop_on_error) isStopped = true;
     }
   };
@@ -49,6 +55,7 @@ export async function runIterations(
   };
   // All of them are waited for: a command that has reported its end must not work on.
   const ends = await Promise.allSettled(Array.from({ length: concurrency }, stopped));
+  watched?.end();
   const broken = ends.find((end) => end.status === "rejected");
   if (broken !== undefined) throw broken.reason;
   // Claimed rows that no iteration will process have failed, each of them: none is dropped silently.

@@ -51,7 +51,8 @@ export async function runClaimedCommand(
     return;
   }
   const children = observeWaits(parts.childrenOf(claim), waitsForChild);
-  const deps = { ...parts.deps, ...parts.secretsOf?.(claim), results: parts.resultsOf(claim), children };
+  const { stops } = claim;
+  const deps = { ...parts.deps, ...parts.secretsOf?.(claim), results: parts.resultsOf(claim), children, stops };
   const trace = parts.traceOf?.(claim.work);
   if (trace === undefined) return await runCommand(deps, program, claim.work, report, claim.signal);
   const traced = { ...deps, traceparent: trace.traceparent };

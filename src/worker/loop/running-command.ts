@@ -1,5 +1,6 @@
 import type { Attachment, ClaimedWork } from "../../ports/work-server.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import { createIterationStops, type IterationStops } from "../iteration-stops.ts";
 
 /** A claimed command while this worker runs it. */
 export interface RunningCommand {
@@ -7,6 +8,8 @@ export interface RunningCommand {
   readonly startedAt: number;
   /** Aborted when its tools are to stop. */
   readonly signal: AbortSignal;
+  /** Of its iterations those that are ended by hand. */
+  readonly stops: IterationStops;
   /** Large results that go with reports, by their references, until the server has them. */
   readonly attachments: Map<string, Attachment>;
   /** Nothing is reported for it any more: its claim is lost, it was cancelled, or the worker stops. */
@@ -20,18 +23,21 @@ export interface RunningCommandStart {
   work: ClaimedWork;
   /** Milliseconds since 1970. */
   startedAt: number;
-  controller: AbortController;
+  /** Makes a controller whose signal may have any number of listeners. */
+  newAbort(): AbortController;
   /** Called once, before the tools are stopped. */
   onGiveUp(why: string): void;
 }
 
 /** A claim that runs. */
-export function createRunningCommand({ work, startedAt, controller, onGiveUp }: RunningCommandStart): RunningCommand {
+export function createRunningCommand({ work, startedAt, newAbort, onGiveUp }: RunningCommandStart): RunningCommand {
   let isGivenUp = false;
+  const controller = newAbort();
   return {
     work,
     startedAt,
     signal: controller.signal,
+    stops: createIterationStops(newAbort),
     attachments: new Map(),
     isGivenUp: () => isGivenUp,
     giveUp(why) {

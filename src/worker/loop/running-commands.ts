@@ -74,7 +74,7 @@ export function createRunningCommands(parts: RunningCommandsDeps): RunningComman
       emit({ type: "claim.given_up", work, why });
       if (claim.isDone) end(claim, "given up");
     };
-    const base = createRunningCommand({ work, startedAt: deps.clock.now(), controller: parts.newAbort(), onGiveUp });
+    const base = createRunningCommand({ work, startedAt: deps.clock.now(), newAbort: parts.newAbort, onGiveUp });
     const row = runningTable.add(work);
     const left = iterationsLeft(work.command.loop);
     const place = { row, left, slots: iterationSlots(left) };

@@ -26,6 +26,8 @@ export interface Worker {
   lost(commandId: string, attempt: number): void;
   /** Stops a command that was cancelled. */
   cancelled(commandId: string): void;
+  /** Stops iterations that were ended by hand; their command goes on without them. */
+  iterationsCancelled(commandId: string, iterations: readonly number[]): void;
   /** Another process has this worker's name: abandons all running commands, and claims and reports nothing more. */
   replaced(): void;
   /** Slots that are taken. */
@@ -69,6 +71,7 @@ export function createWorker(parts: WorkerParts): Worker {
       if (claim?.work.attempt === attempt) claim.giveUp("its claim was lost");
     },
     cancelled: (commandId) => running.find(commandId)?.giveUp("it was cancelled"),
+    iterationsCancelled: (commandId, iterations) => running.find(commandId)?.stops.stop(iterations),
     replaced() {
       claiming.abort(new Error("The worker was replaced"));
       reporter.claimNoMore();

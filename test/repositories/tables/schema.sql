@@ -101,6 +101,7 @@ table command with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_facto
   lease_expires_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default now()
   ended_at timestamp(3) with time zone
+  stopped_iterations integer[]
   command_after_execution CHECK ((command_id > execution_id))
   command_attempt CHECK (((attempt >= 0) AND ((attempt > 0) OR (status = ANY (ARRAY['PENDING'::text, 'PAUSED'::text, 'CANCELLED'::text])))))
   command_ended CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))))

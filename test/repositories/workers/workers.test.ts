@@ -34,7 +34,7 @@ const runtime = (name: string, runtimeId: string) => ({
 const beat = (name: string, running: HeartbeatInput["running"] = [], draining = false) =>
   recordHeartbeat(database, { name, running, draining, leaseMs: 120_000, graceMs: 10_000 });
 
-const NOTHING = { held: [], cancelled: [], ended: [], lost: [], unlisted: [] };
+const NOTHING = { held: [], cancelled: [], ended: [], lost: [], unlisted: [], stopped: [] };
 
 async function leaseSeconds(commandId: string): Promise<number> {
   const [row] = await database.sql<[{ rest: number }]>`

@@ -104,6 +104,40 @@ test("one iteration is completed, the others go on; then the loop as a whole", a
   assert.deepEqual((body["result"] as Body)["results"], ["x", null, null]);
 });
 
+const SHARED = `  - step: each
+    loop: { in: [1, 2, 3], iterator: x, spec: { policy: { exec: local } } }
+    tool: { kind: noop }
+`;
+
+test("the worker of a command of several iterations is told which one was ended, at once and at each heartbeat, and goes on", async () => {
+  await work.register("o/shared", SHARED);
+  await work.post("/api/worker/pool/register", { name: "s", capacity: 4 });
+  const id = await work.execute("o/shared");
+  const command = (await work.claim("s", 100, 0)).find(({ execution_id }) => execution_id === id);
+  assert.ok(command);
+  const { command_id, attempt } = command;
+  const beat = (waitMs = 0) =>
+    work.post("/api/worker/pool/heartbeat", { name: "s", running: [{ command_id, attempt }], wait_ms: waitMs });
+  assert.equal((await beat()).body["cancel_iterations"], undefined);
+  const waiting = beat(30_000);
+  await beat();
+  assert.equal((await override(id, "each", { iteration: 1 })).status, 202);
+  await api.service.cancelNotices.tell([{ commandId: command_id, worker: "s" }]);
+  const stopped = [{ command_id, iterations: [1] }];
+  assert.deepEqual((await waiting).body["cancel_iterations"], stopped);
+  // What was told is told again, without holding back the wait for something new.
+  assert.deepEqual((await beat()).body["cancel_iterations"], stopped);
+  assert.deepEqual((await override(id, "each", { iteration: 2 }, there)).status, 202);
+  const { body } = await beat();
+  assert.deepEqual(body["cancel_iterations"], [{ command_id, iterations: [1, 2] }]);
+  assert.deepEqual(body["cancel"], []);
+  // With the last one the command has nothing left, and is cancelled as a whole.
+  assert.equal((await override(id, "each", { iteration: 0 })).status, 202);
+  const last = (await beat()).body;
+  assert.deepEqual([last["cancel"], last["cancel_iterations"]], [[command_id], undefined]);
+  assert.equal((await detailOf(id))["status"], "COMPLETED");
+});
+
 test("two servers at once: the step ends once, whichever was faster, and the report of the other one changes nothing", async () => {
   for (let round = 0; round < 8; round += 1) {
     const id = await work.execute("o/two");

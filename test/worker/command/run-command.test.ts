@@ -8,6 +8,7 @@ import { failed, type ToolResult } from "../../../src/schema/words/outcome.ts";
 import { createSteppedClock } from "../../../src/testing/stepped-clock.ts";
 import { runCommand } from "../../../src/worker/command/run-command.ts";
 import type { WorkerDeps } from "../../../src/worker/deps.ts";
+import { createIterationStops } from "../../../src/worker/iteration-stops.ts";
 import { compile } from "../../engine/support/playbook.ts";
 import { type Call, ok, type Scripts, scriptedTools } from "../support/scripted-tools.ts";
 
@@ -273,4 +274,54 @@ test("iterations that a stopped command leaves out are not counted as run", asyn
   );
   const last = events.at(-1);
   assert.equal(last?.type === "command.completed" && last.iterations, 1);
+});
+
+const ITERATIONS = "workflow: [{ step: s, loop: { in: [], iterator: x }, tool: { kind: http } }]";
+
+test("an iteration ended by hand: its tool is stopped, one not begun is left out, the others run, also where the first error ends the loop", async () => {
+  const stops = createIterationStops(() => new AbortController());
+  const called: string[] = [];
+  const events = await work(ITERATIONS, {
+    command: { loop: { from: 5, items: ["a", "b", "c", "d"], max_in_flight: 1, stop_on_error: true } },
+    deps: { stops },
+    tools: {
+      async s({ signal, taskRunId }) {
+        called.push(taskRunId);
+        if (called.length > 1) return ok({});
+        // 99 is of another command, and 5 is told twice, as each heartbeat does.
+        stops.stop([7, 99]);
+        stops.stop([5]);
+        stops.stop([5, 7]);
+        assert.equal(signal.aborted, true);
+        assert.match(String(signal.reason), /Iteration 5 was ended by hand/);
+        return failed("cancelled", "CANCELLED", "stopped");
+      },
+    },
+  });
+  assert.deepEqual(called, ["100-5-0", "100-6-0", "100-8-0"]);
+  const last = events.at(-1);
+  assert.equal(last?.type === "command.completed" && last.iterations, 4);
+});
+
+test("a command that is stopped stops those of its iterations that run, and those that begin afterwards", async () => {
+  const stop = new AbortController();
+  const stops = createIterationStops(() => new AbortController());
+  const reasons: string[] = [];
+  await work(ITERATIONS, {
+    command: { loop: { from: 0, items: ["a", "b"], max_in_flight: 2, stop_on_error: false } },
+    deps: { stops },
+    signal: stop.signal,
+    tools: {
+      async s({ signal }) {
+        const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        if (reasons.length === 0) queueMicrotask(() => stop.abort(new FlowError("CANCELLED", "all of it")));
+        reasons.push("begun");
+        await aborted;
+        reasons.push(String(signal.reason));
+        return failed("cancelled", "CANCELLED", "stopped");
+      },
+    },
+  });
+  const ends = reasons.filter((reason) => reason !== "begun");
+  assert.ok(ends.length > 0 && ends.every((reason) => reason.includes("all of it")), reasons.join());
 });

@@ -2,18 +2,11 @@ import { requiredKinds } from "../../../engine/program/program.ts";
 import { noteMark } from "../../../engine/rerun/step-marks.ts";
 import { isUnclaimed } from "../../../engine/state/evolve-wait.ts";
 import { type ExecutionState, isTerminal, openCommand } from "../../../engine/state/state.ts";
-import type {
-  CommandChange,
-  CommandStatus,
-  ExecutionChange,
-  ExecutionStart,
-  IssuedCommand,
-  ParkedCommand,
-} from "../../../ports/execution-store.ts";
+import type { ExecutionChange, ExecutionStart, IssuedCommand } from "../../../ports/execution-store.ts";
 import type { LogEntry, Marker } from "../../../schema/rules/event-record.ts";
 import { labelsOf } from "../../../schema/rules/pool-label.ts";
-import type { Command, ParkedWork } from "../../../schema/words/command.ts";
-import type { FlowEvent } from "../../../schema/words/event.ts";
+import type { Command } from "../../../schema/words/command.ts";
+import type { EventOf, FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
   type LiveExecution,
@@ -23,6 +16,7 @@ import {
   snapshotText,
 } from "../memory/load-execution.ts";
 import type { Ending } from "../memory/subscriptions.ts";
+import { type CommandChanges, createCommandChanges } from "./command-changes.ts";
 import type { CancelledCommand, EndedStep } from "./types.ts";
 
 /** When a batch arrived, and whether one of its commands was claimed. */
@@ -108,9 +102,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     event(event, cause) {
       project(event, commands, live.state, deps.leaseMs);
       steps.push(...endedSteps(executionId, event));
-      if (event.type === "command.cancelled" && event.worker !== undefined) {
-        cancelled.push({ commandId: event.command_id, worker: event.worker });
-      }
+      cancelled.push(...stoppedWork(event, commands, live.state));
       live.eventsSinceSnapshot += 1;
       const entry = entryOf(live, event, deps.newId(), cause);
       notePlaces(live, event, entry.eventId);
@@ -172,90 +164,6 @@ function endingOf({ path, status }: ExecutionState, { result, error }: Execution
   return { path, status, result: result ?? null, error: error ?? null };
 }
 
-/**
- * The rows of an execution's commands that a round adds, changes or removes. The table holds open commands: one that has ended is in
- * the log. Its row stays only where a worker may still run it and has to be told: it was cancelled in a worker's hands, or
- * claimed more than once. So a missing row means that the command's only claim has reported its end.
- */
-function createCommandChanges() {
-  const issued = new Map<string, IssuedCommand>();
-  const changed = new Map<string, CommandChange>();
-  const cancelledHeld = new Set<string>();
-  const adopted = new Map<string, IssuedCommand>();
-  const waits = new Map<string, ParkedCommand | null>();
-  /** Their earlier claims ended when they were parked. */
-  const claimedOnce = new Set<string>();
-  const woken = new Set<string>();
-  let held: ReadonlySet<IssuedCommand> = new Set();
-  const hasRow = ({ commandId, status, attempt }: CommandChange) =>
-    !ENDS.has(status) || (attempt > 1 && !claimedOnce.has(commandId)) || cancelledHeld.has(commandId);
-  return {
-    rows: () => ({
-      issued: [...issued.values()].filter(hasRow),
-      commands: [...changed.values()].filter(hasRow),
-      ended: [...changed.values()].filter((change) => !hasRow(change)).map(({ commandId }) => commandId),
-      ...waitRows(waits),
-    }),
-    /** Null: it waits no longer. */
-    parked(id: string, work: ParkedWork | null) {
-      const dueAt = work?.wake_at === undefined ? null : Date.parse(work.wake_at);
-      waits.set(id, work && { commandId: id, kind: work.wait.kind, dueAt });
-    },
-    claimedOnce: (id: string) => void claimedOnce.add(id),
-    cancelled(id: string, isHeld: boolean) {
-      if (isHeld) cancelledHeld.add(id);
-      this.set(id, "CANCELLED", {});
-    },
-    /** In the order in which they were issued. */
-    unclaimed: () =>
-      [...adopted.values(), ...issued.values()].filter((command) => command.status === "PENDING" && !held.has(command)),
-    held: () => [...held],
-    hold(commands: readonly IssuedCommand[]) {
-      held = new Set(commands);
-    },
-    allWoken: () => [...woken],
-    woken(id: string) {
-      this.set(id, "PENDING", {});
-      this.parked(id, null);
-      // One of this round is offered with all that it has issued.
-      if (!issued.has(id)) woken.add(id);
-    },
-    adopt(command: IssuedCommand) {
-      woken.delete(command.commandId);
-      if (!issued.has(command.commandId)) adopted.set(command.commandId, command);
-    },
-    issue(command: IssuedCommand) {
-      issued.set(command.commandId, { ...command, ...changed.get(command.commandId) });
-      changed.delete(command.commandId);
-    },
-    set(id: string, status: CommandStatus, more: Partial<CommandChange>) {
-      adopted.delete(id);
-      woken.delete(id);
-      const fresh = issued.get(id);
-      const known = fresh ?? changed.get(id);
-      const change: CommandChange = {
-        commandId: id,
-        status,
-        attempt: known?.attempt ?? 0,
-        worker: null,
-        leaseMs: known?.leaseMs ?? null,
-        ...more,
-      };
-      if (change.worker === null) change.leaseMs = null;
-      if (fresh !== undefined) Object.assign(fresh, change);
-      else changed.set(id, change);
-    },
-  };
-}
-
-function waitRows(waits: ReadonlyMap<string, ParkedCommand | null>): Pick<ExecutionChange, "parked" | "unparked"> {
-  if (waits.size === 0) return {};
-  return {
-    parked: [...waits.values()].filter((wait) => wait !== null),
-    unparked: [...waits].flatMap(([id, wait]) => (wait === null ? [id] : [])),
-  };
-}
-
 /** The event's place in the log, with the event that caused it. */
 function entryOf(live: LiveExecution, event: FlowEvent, eventId: number, cause: number | undefined): LogEntry {
   return {
@@ -292,12 +200,38 @@ function takenUp(live: LiveExecution, command: Command, pool: string | undefined
   return { ...issuedCommand(live, command, pool), attempt };
 }
 
-const ENDS: ReadonlySet<CommandStatus> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
+/** The commands of which workers have to stop something. */
+function stoppedWork(
+  event: FlowEvent,
+  commands: Pick<CommandChanges, "set" | "stopped">,
+  state: ExecutionState,
+): CancelledCommand[] {
+  if (event.type === "step.overridden") return stopIterations(event, commands, state);
+  if (event.type !== "command.cancelled" || event.worker === undefined) return [];
+  return [{ commandId: event.command_id, worker: event.worker }];
+}
+
+/** What workers have of a loop of which a person has ended an iteration: its command goes on without it. */
+function stopIterations(
+  { step, iteration }: EventOf<"step.overridden">,
+  commands: Pick<CommandChanges, "set" | "stopped">,
+  state: ExecutionState,
+): CancelledCommand[] {
+  if (iteration === undefined) return [];
+  return Object.entries(state.commands).flatMap(([commandId, command]) => {
+    const { worker, attempt, running } = command;
+    const isOf = command.step === step && command.iterations?.overridden?.includes(iteration) === true;
+    if (!isOf || worker === null || command.parked !== undefined) return [];
+    commands.set(commandId, running === true ? "RUNNING" : "CLAIMED", { attempt, worker });
+    commands.stopped({ commandId, iteration });
+    return [{ commandId, worker }];
+  });
+}
 
 /** The effect of an event on the row of its command. */
 function project(
   event: FlowEvent,
-  commands: Pick<ReturnType<typeof createCommandChanges>, "set" | "cancelled" | "parked" | "woken" | "claimedOnce">,
+  commands: Pick<CommandChanges, "set" | "cancelled" | "parked" | "woken" | "claimedOnce">,
   state: ExecutionState,
   leaseMs: number,
 ): void {

@@ -75,7 +75,7 @@ export interface EndedStep {
   durationMs: number;
 }
 
-/** A command that a worker held when its execution was stopped. */
+/** A command that a worker held when it was cancelled, or one of its iterations was ended by hand. */
 export interface CancelledCommand {
   commandId: string;
   worker: string;
