@@ -345,3 +345,20 @@ export function removeName(names: string[], name: string): void {
   const index = names.indexOf(name);
   if (index >= 0) names.splice(index, 1);
 }
+
+/**
+ * Progress of an execution in percent: the share of its steps that have ended. A running loop counts with the share of its
+ * iterations that have ended (with 0 while a cursor does not know their number). 100 only for a completed execution; for one
+ * that ended otherwise it is the progress reached.
+ */
+export function progressOf(state: ExecutionState, stepsTotal: number): number {
+  if (state.status === "COMPLETED") return 100;
+  let done = 0;
+  for (const name of Object.keys(state.steps)) {
+    const step = state.steps[name];
+    if (step === undefined) continue;
+    if (step.status === "COMPLETED" || step.status === "SKIPPED" || step.status === "FAILED") done += 1;
+    else if (step.run !== null && step.loop?.total) done += Math.min(1, step.loop.done / step.loop.total);
+  }
+  return Math.min(99, Math.floor((100 * done) / stepsTotal));
+}

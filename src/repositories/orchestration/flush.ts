@@ -20,7 +20,7 @@ export interface Flushed {
  * execution may occur once in a flush.
  *
  * Of the commands the table holds those that are open: one that begins and ends in one flush has no row, and the row of one that ends
- * later is deleted (which rows stay: `services/orchestration/rounds/command-changes`).
+ * later is deleted (which rows stay: `services/orchestration/rounds/change-set`).
  *
  * Locks: the rows of existing executions, until the end of the statement. A flush that waits for a row compares again after the
  * other one has committed (READ COMMITTED), so of two flushes that were decided on the same event only one writes. Commands and

@@ -162,7 +162,7 @@ export const executionLabel = flow.table(
 
 /**
  * One row per open command: its end deletes it, and the log keeps it. Of those that have ended a few stay, where a worker may still
- * have to be told to stop (`services/orchestration/rounds/command-changes`), and those that an older version has left. A PENDING row is
+ * have to be told to stop (`services/orchestration/rounds/change-set`), and those that an older version has left. A PENDING row is
  * also the outbox: a worker that missed the notification finds it by polling. Its id contains its age (`firstIdAt`), so "pending
  * for a minute" is a range of ids. Ended commands of an execution have no index: its events contain them, and their rows are
  * deleted by age, a range of the primary key.

@@ -5,6 +5,7 @@ import {
   isTerminal,
   knownStep,
   type OpenCommand,
+  progressOf,
   type Retry,
   type StepState,
 } from "../../engine/state/state.ts";
@@ -19,7 +20,6 @@ import type {
 } from "../../schema/api/executions.ts";
 import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import { progressOf } from "../orchestration/rounds/change-set.ts";
 import type { ExecutionView, PastView } from "./execution-reader.ts";
 
 /** What the API derives from an execution's events, beside its row. */

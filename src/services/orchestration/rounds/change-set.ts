@@ -1,11 +1,19 @@
 import { requiredKinds } from "../../../engine/program/program.ts";
 import { noteMark } from "../../../engine/rerun/step-marks.ts";
 import { isUnclaimed } from "../../../engine/state/evolve-wait.ts";
-import { type ExecutionState, isTerminal, openCommand } from "../../../engine/state/state.ts";
-import type { ExecutionChange, ExecutionStart, IssuedCommand } from "../../../ports/execution-store.ts";
+import { type ExecutionState, isTerminal, openCommand, progressOf } from "../../../engine/state/state.ts";
+import type {
+  CommandChange,
+  CommandStatus,
+  ExecutionChange,
+  ExecutionStart,
+  IssuedCommand,
+  ParkedCommand,
+  StoppedIteration,
+} from "../../../ports/execution-store.ts";
 import type { LogEntry, Marker } from "../../../schema/rules/event-record.ts";
 import { labelsOf } from "../../../schema/rules/pool-label.ts";
-import type { Command } from "../../../schema/words/command.ts";
+import type { Command, ParkedWork } from "../../../schema/words/command.ts";
 import type { EventOf, FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
@@ -16,7 +24,6 @@ import {
   snapshotText,
 } from "../memory/load-execution.ts";
 import type { Ending } from "../memory/subscriptions.ts";
-import { type CommandChanges, createCommandChanges } from "./command-changes.ts";
 import type { CancelledCommand, EndedStep } from "./types.ts";
 
 /** When a batch arrived, and whether one of its commands was claimed. */
@@ -138,7 +145,8 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
       };
       if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
       if (hasEnded() && state.error !== null) change.error = state.error;
-      if (hasEnded()) ending = endingOf(state, change);
+      const { result = null, error = null } = change;
+      if (hasEnded()) ending = { path: state.path, status: state.status, result, error };
       if (live.eventsSinceSnapshot >= SNAPSHOT_EVENTS) {
         change.snapshot = { eventId: live.lastEventId, format: SNAPSHOT_FORMAT, state: snapshotText(live) };
         live.eventsSinceSnapshot = 0;
@@ -160,9 +168,109 @@ function endedSteps(executionId: string, event: FlowEvent): EndedStep[] {
   return [{ executionId, step: event.step, status, durationMs: event.duration_ms }];
 }
 
-function endingOf({ path, status }: ExecutionState, { result, error }: ExecutionChange): Ending {
-  return { path, status, result: result ?? null, error: error ?? null };
+const ENDS: ReadonlySet<CommandStatus> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
+
+/**
+ * The rows of an execution's commands that a round adds, changes or removes. The table holds open commands: one that has ended is in
+ * the log. Its row stays only where a worker may still run it and has to be told: it was cancelled in a worker's hands, or
+ * claimed more than once. So a missing row means that the command's only claim has reported its end.
+ */
+function createCommandChanges() {
+  const issued = new Map<string, IssuedCommand>();
+  const changed = new Map<string, CommandChange>();
+  const cancelledHeld = new Set<string>();
+  const adopted = new Map<string, IssuedCommand>();
+  const stopped: StoppedIteration[] = [];
+  const waits = new Map<string, ParkedCommand | null>();
+  /** Their earlier claims ended when they were parked. */
+  const claimedOnce = new Set<string>();
+  const woken = new Set<string>();
+  let held: ReadonlySet<IssuedCommand> = new Set();
+  const hasRow = ({ commandId, status, attempt }: CommandChange) =>
+    !ENDS.has(status) || (attempt > 1 && !claimedOnce.has(commandId)) || cancelledHeld.has(commandId);
+  const isKept = (id: string) => {
+    const row = issued.get(id) ?? changed.get(id);
+    return row !== undefined && hasRow(row);
+  };
+  return {
+    rows: () => ({
+      issued: [...issued.values()].filter(hasRow),
+      commands: [...changed.values()].filter(hasRow),
+      ended: [...changed.values()].filter((change) => !hasRow(change)).map(({ commandId }) => commandId),
+      ...waitRows(waits),
+      ...stoppedRows(stopped, isKept),
+    }),
+    stopped: (iteration: StoppedIteration) => void stopped.push(iteration),
+    /** Null: it waits no longer. */
+    parked(id: string, work: ParkedWork | null) {
+      const dueAt = work?.wake_at === undefined ? null : Date.parse(work.wake_at);
+      waits.set(id, work && { commandId: id, kind: work.wait.kind, dueAt });
+    },
+    claimedOnce: (id: string) => void claimedOnce.add(id),
+    cancelled(id: string, isHeld: boolean) {
+      if (isHeld) cancelledHeld.add(id);
+      this.set(id, "CANCELLED", {});
+    },
+    /** In the order in which they were issued. */
+    unclaimed: () =>
+      [...adopted.values(), ...issued.values()].filter((command) => command.status === "PENDING" && !held.has(command)),
+    held: () => [...held],
+    hold(commands: readonly IssuedCommand[]) {
+      held = new Set(commands);
+    },
+    allWoken: () => [...woken],
+    woken(id: string) {
+      this.set(id, "PENDING", {});
+      this.parked(id, null);
+      // One of this round is offered with all that it has issued.
+      if (!issued.has(id)) woken.add(id);
+    },
+    adopt(command: IssuedCommand) {
+      woken.delete(command.commandId);
+      if (!issued.has(command.commandId)) adopted.set(command.commandId, command);
+    },
+    issue(command: IssuedCommand) {
+      issued.set(command.commandId, { ...command, ...changed.get(command.commandId) });
+      changed.delete(command.commandId);
+    },
+    set(id: string, status: CommandStatus, more: Partial<CommandChange>) {
+      adopted.delete(id);
+      woken.delete(id);
+      const fresh = issued.get(id);
+      const change = changeOf({ commandId: id, status, ...more }, fresh ?? changed.get(id));
+      if (fresh !== undefined) Object.assign(fresh, change);
+      else changed.set(id, change);
+    },
+  };
 }
+
+/** What it does not say stays as `known` has it; a command that no worker holds has no lease. */
+function changeOf(
+  change: Pick<CommandChange, "commandId" | "status"> & Partial<CommandChange>,
+  known: CommandChange | undefined,
+): CommandChange {
+  const whole = { attempt: known?.attempt ?? 0, worker: null, leaseMs: known?.leaseMs ?? null, ...change };
+  return whole.worker === null ? { ...whole, leaseMs: null } : whole;
+}
+
+function waitRows(waits: ReadonlyMap<string, ParkedCommand | null>): Pick<ExecutionChange, "parked" | "unparked"> {
+  if (waits.size === 0) return {};
+  return {
+    parked: [...waits.values()].filter((wait) => wait !== null),
+    unparked: [...waits].flatMap(([id, wait]) => (wait === null ? [id] : [])),
+  };
+}
+
+/** None for a command that has ended in the same round: no worker has it any more. */
+function stoppedRows(
+  all: readonly StoppedIteration[],
+  hasRow: (commandId: string) => boolean,
+): Pick<ExecutionChange, "stopped"> {
+  const stopped = all.filter(({ commandId }) => hasRow(commandId));
+  return stopped.length > 0 ? { stopped } : {};
+}
+
+type CommandChanges = ReturnType<typeof createCommandChanges>;
 
 /** The event's place in the log, with the event that caused it. */
 function entryOf(live: LiveExecution, event: FlowEvent, eventId: number, cause: number | undefined): LogEntry {
@@ -280,21 +388,4 @@ function project(
     default:
       return;
   }
-}
-
-/**
- * Progress of an execution in percent: the share of its steps that have ended. A running loop counts with the share of its
- * iterations that have ended (with 0 while a cursor does not know their number). 100 only for a completed execution; for one
- * that ended otherwise it is the progress reached.
- */
-export function progressOf(state: ExecutionState, stepsTotal: number): number {
-  if (state.status === "COMPLETED") return 100;
-  let done = 0;
-  for (const name of Object.keys(state.steps)) {
-    const step = state.steps[name];
-    if (step === undefined) continue;
-    if (step.status === "COMPLETED" || step.status === "SKIPPED" || step.status === "FAILED") done += 1;
-    else if (step.run !== null && step.loop?.total) done += Math.min(1, step.loop.done / step.loop.total);
-  }
-  return Math.min(99, Math.floor((100 * done) / stepsTotal));
 }

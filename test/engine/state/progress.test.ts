@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { emptyState, type StepState, stepState } from "../../../../src/engine/state/state.ts";
-import { progressOf } from "../../../../src/services/orchestration/rounds/change-set.ts";
+import { emptyState, progressOf, type StepState, stepState } from "../../../src/engine/state/state.ts";
 
 function stateWith(steps: Readonly<Record<string, Partial<StepState>>>) {
   const state = emptyState();
