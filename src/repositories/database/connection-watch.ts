@@ -46,7 +46,7 @@ export function watchWire(socket: Socket, now: () => number, events: WireEvents)
   let isReady = false;
   let isUnused = true;
   let reason: Error | undefined;
-  const unusedTimer = setTimeout(() => end(new Error("The driver did not begin a session")), UNUSED_MS).unref();
+  const unusedTimer = setTimeout(() => end(closedError("The driver did not begin a session")), UNUSED_MS).unref();
   const end = (why: Error) => {
     reason ??= why;
     socket.destroy();
@@ -73,8 +73,7 @@ export function watchWire(socket: Socket, now: () => number, events: WireEvents)
     }
     if (event !== "close") return emit(event, ...rest);
     clearTimeout(unusedTimer);
-    const closed = Object.assign(new Error("The connection was closed"), { code: "CONNECTION_CLOSED" });
-    if (!isReady) emit("error", reason ?? closed);
+    if (!isReady) emit("error", reason ?? closedError("The connection was closed"));
     return emit("close", false);
   };
   socket.emit = forward as typeof socket.emit;
@@ -100,6 +99,10 @@ export function watchWire(socket: Socket, now: () => number, events: WireEvents)
     },
     destroy: end,
   };
+}
+
+function closedError(message: string): Error {
+  return Object.assign(new Error(message), { code: "CONNECTION_CLOSED" });
 }
 
 /** The driver writes its first message in the same turn in which it is given a connection. */

@@ -9,24 +9,41 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   "CONNECTION_CLOSED",
   "CONNECTION_DESTROYED",
   "CONNECTION_ENDED",
+  "SASL_SIGNATURE_MISMATCH",
   AWAY,
   NOT_SECURED,
+  "EADDRNOTAVAIL",
+  "ECONNABORTED",
   "ECONNREFUSED",
   "ECONNRESET",
+  "EHOSTDOWN",
   "EHOSTUNREACH",
+  "EMFILE",
+  "ENETDOWN",
+  "ENETRESET",
   "ENETUNREACH",
+  "ENFILE",
+  "ENOBUFS",
   "ENOENT",
+  "ENOTCONN",
   "ENOTFOUND",
-  "EAI_AGAIN",
   "EPIPE",
+  "EPROTO",
   "ETIMEDOUT",
+  "ERR_SOCKET_CLOSED",
+  "ERR_SOCKET_CLOSED_BEFORE_CONNECTION",
+  "ERR_STREAM_DESTROYED",
+  "ERR_STREAM_WRITE_AFTER_END",
 ]);
+/** The same of looking up a name, and of OpenSSL, which have many codes each. */
+const CONNECTION_PREFIXES = /^(EAI|ERR_SSL|ERR_TLS)_/;
 
 /**
- * SQLSTATE: 08 connection exceptions, 57P01–57P03 the server stops, crashed or starts, 53300 it has no connection left,
+ * SQLSTATE: 08 connection exceptions, 57P01–57P05 the server stops, crashed or starts, the database is dropped, the
+ * session was idle for too long, 53300 it has no connection left,
  * 28 authentication, 3D000 there is no such database, 55000 the database takes no connections now (`allow_connections`).
  */
-const CONNECTION_STATES = /^(08...|57P0[123]|53300|28...|3D000|55000)$/;
+const CONNECTION_STATES = /^(08...|57P0[1-5]|53300|28...|3D000|55000)$/;
 
 /**
  * SQLSTATE: 57014 a statement took longer than it may (they are not cancelled otherwise), 55P03 a lock was not to be had in
@@ -52,7 +69,9 @@ export function unreachable(error: unknown): FlowError | undefined {
   const code = codeOf(cause);
   if (code === undefined) return undefined;
   const isConnection =
-    cause instanceof postgres.PostgresError ? CONNECTION_STATES.test(code) : CONNECTION_CODES.has(code);
+    cause instanceof postgres.PostgresError
+      ? CONNECTION_STATES.test(code)
+      : CONNECTION_CODES.has(code) || CONNECTION_PREFIXES.test(code);
   if (!isConnection) return undefined;
   const message = "The database cannot be reached at the moment. Try again in a few seconds";
   return new FlowError("UNAVAILABLE", message, { cause });
