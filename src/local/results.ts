@@ -39,8 +39,12 @@ interface Body {
  * is no room.
  *
  * @param now milliseconds since 1970.
+ * @param saved called with each payload.
  */
-export function createLocalResults(now: () => number = Date.now): LocalResults {
+export function createLocalResults(
+  now: () => number = Date.now,
+  saved?: (payload: SavedPayload) => void,
+): LocalResults {
   const kept = new Map<string, Entry>();
   const bodies = createBodies();
 
@@ -61,6 +65,7 @@ export function createLocalResults(now: () => number = Date.now): LocalResults {
       const expiresAt = expiryOf(keeping, now);
       kept.set(ref, { sha256, ...(await bodies.write(json, bytes)), ...(expiresAt !== undefined && { expiresAt }) });
       scopes.saved(ref, keeping.scope);
+      saved?.({ ref, json, bytes, sha256 });
       const store = keeping.store ?? (bytes <= KV_BYTES_MAX ? "kv" : "disk");
       return {
         ...{ sha256, bytes, store },
@@ -89,6 +94,14 @@ export function createLocalResults(now: () => number = Date.now): LocalResults {
       await bodies.close();
     },
   };
+}
+
+/** A payload as it was saved: what is sealed in it is sealed. */
+export interface SavedPayload {
+  ref: string;
+  json: string;
+  bytes: number;
+  sha256: string;
 }
 
 /** The texts of payloads: the first in memory, the others in files of a temporary folder, made when the first one needs it. */

@@ -22,7 +22,7 @@ import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "./execution.ts";
 import { createFamily } from "./family.ts";
 import { createLocalKeychain, type LocalKeychain } from "./keychain.ts";
 import { createFileMcpServers } from "./mcp-servers.ts";
-import { createLocalResults } from "./results.ts";
+import { createLocalResults, type SavedPayload } from "./results.ts";
 import type { LocalSignal } from "./waits.ts";
 
 /** What a local runtime is made of. Everything but the tools has a default that suits a real run. */
@@ -47,6 +47,8 @@ export interface LocalRuntimeOptions {
   clock?: Clock;
   random?: () => number;
   observe?: (state: ExecutionState, events: readonly FlowEvent[]) => void;
+  /** Sees each result that is stored apart from the events. */
+  saved?: (payload: SavedPayload) => void;
   log?: (line: TaskLine) => void;
 }
 
@@ -70,7 +72,7 @@ export interface LocalRuntime {
 /** Builds a local runtime. */
 export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
   const clock = options.clock ?? systemClock;
-  const results = createLocalResults(() => clock.now());
+  const results = createLocalResults(() => clock.now(), options.saved);
   const keychain = options.keychain ?? createLocalKeychain(clock);
   const catalog = createFileCatalog();
   const newId = createIds(() => clock.now());

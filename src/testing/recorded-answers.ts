@@ -3,7 +3,7 @@ import type { EventOf } from "../schema/words/event.ts";
 import type { Json, JsonObject } from "../schema/words/json.ts";
 import type { ToolResult } from "../schema/words/outcome.ts";
 import { answerResult } from "./answer.ts";
-import type { RecordedRun } from "./recorded-run.ts";
+import { leftOut, type RecordedRun } from "./recorded-run.ts";
 
 /** The answers that tools gave in a recorded run, for its tasks when they are run again. */
 export interface RecordedAnswers {
@@ -20,9 +20,10 @@ type Done = EventOf<"task.done">;
 
 /** The answers of a run, with `isFinalOnly` without those after which a task was tried again; its sub-playbooks as the answers of the tasks that called them. */
 export function recordedAnswers(
-  { events, payloads, file }: RecordedRun,
+  run: RecordedRun,
   { isFinalOnly = false }: { isFinalOnly?: boolean } = {},
 ): RecordedAnswers {
+  const { events, payloads, file } = run;
   const calls = new Map<string, Done[]>();
   const tasks = new Set<string>();
   for (const record of events) {
@@ -39,7 +40,7 @@ export function recordedAnswers(
     const { ref } = result.ref;
     const payload = payloads.get(ref)?.payload;
     if (payload !== undefined) return { value: payload };
-    return `${file} leaves out the result ${ref}. Export the run with a larger --max-bytes, or write a mock`;
+    return `${file} leaves out the result ${ref}: ${leftOut(run, ref)}, or write a mock`;
   };
   return {
     has: (task) => tasks.has(task),

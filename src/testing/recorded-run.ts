@@ -32,6 +32,11 @@ export interface RecordedPayload {
   payload?: Json;
 }
 
+/** A stored result that is to be recorded, as JSON text; without it: it is too long for the record. */
+export interface StoredPayload extends Omit<RecordedPayload, "payload"> {
+  json?: string;
+}
+
 /** A run as it was recorded. */
 export interface RecordedRun {
   /** How messages name the file. */
@@ -73,6 +78,14 @@ export function parseRecordedRun(text: string, file: string): RecordedRun {
   const isOwn = ({ execution_id }: EventRecord) => execution_id === first.execution_id;
   const childEvents = all.filter((record) => !isOwn(record));
   return { file, header, events: all.filter(isOwn), childEvents, payloads };
+}
+
+/** Why a stored result is not in a record, and what helps. */
+export function leftOut({ header, payloads }: RecordedRun, ref: string): string {
+  const recorded = payloads.get(ref);
+  const why = recorded === undefined ? "it is not in it" : `it has ${recorded.bytes} bytes`;
+  const how = header === undefined ? "Export the run from a server, with" : "Export the run with";
+  return `${why}. ${how} a larger --max-bytes`;
 }
 
 function isEvent(value: JsonObject): boolean {

@@ -10,7 +10,7 @@ import type { EventOf, EventType, FlowEvent } from "../schema/words/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../schema/words/json.ts";
 import { SECRET_MASK } from "../schema/words/sealed.ts";
 import { unequal } from "./compare.ts";
-import type { RecordedRun } from "./recorded-run.ts";
+import { leftOut, type RecordedRun } from "./recorded-run.ts";
 import { createReplayIds } from "./replay-ids.ts";
 
 /*
@@ -202,18 +202,13 @@ function iterationsAt(records: readonly EventRecord[], from: number, step: strin
   return 1;
 }
 
-async function payloadOf(
-  { file, payloads }: RecordedRun,
-  stored: ReadonlyMap<string, Json>,
-  ref: string,
-): Promise<Json> {
+async function payloadOf(run: RecordedRun, stored: ReadonlyMap<string, Json>, ref: string): Promise<Json> {
   const own = stored.get(ref);
   if (own !== undefined) return own;
-  const recorded = payloads.get(ref);
-  if (recorded?.payload !== undefined) return recorded.payload;
-  const why = recorded === undefined ? "it is not in it" : `it has ${recorded.bytes} bytes`;
-  const hint = `Export the run with a larger --max-bytes`;
-  throw new FlowError("FILE_UNREADABLE", `${file} leaves out the result ${ref} that a decision needs: ${why}. ${hint}`);
+  const recorded = run.payloads.get(ref)?.payload;
+  if (recorded !== undefined) return recorded;
+  const what = `${run.file} leaves out the result ${ref} that a decision needs`;
+  throw new FlowError("FILE_UNREADABLE", `${what}: ${leftOut(run, ref)}`);
 }
 
 function differenceOf(record: EventRecord, recorded: FlowEvent, replayed: FlowEvent): ReplayDifference | undefined {

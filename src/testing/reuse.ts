@@ -1,7 +1,7 @@
 import type { Program } from "../engine/program/program.ts";
 import { FlowError } from "../schema/words/errors.ts";
 import { failed, type ToolResult } from "../schema/words/outcome.ts";
-import { SECRET_MASK } from "../schema/words/sealed.ts";
+import { mayHoldSealed, SECRET_MASK } from "../schema/words/sealed.ts";
 import type { Tool, ToolCall } from "../tools/contract/tool.ts";
 import { hasNotes, instrument, takeNotes } from "./instrument.ts";
 import { recordedAnswers } from "./recorded-answers.ts";
@@ -39,7 +39,7 @@ export function reuseBefore(program: Program, from: string, run: RecordedRun): R
     const iteration = typeof index === "number" ? index : undefined;
     const found = answers.next(`${call.step}.${call.task}`, iteration, kind, config);
     // A real tool must not be given the mask in place of a secret.
-    const isHidden = typeof found === "object" && JSON.stringify(found.data ?? null).includes(SECRET_MASK);
+    const isHidden = typeof found === "object" && hidesValues(found);
     if (typeof found === "object" && !isHidden) return found;
     const hidden = isHidden ? `${run.file} hides sensitive values in the result of step '${call.step}'` : undefined;
     const why = hidden ?? found ?? `${run.file} has no answer for this call of step '${call.step}'`;
@@ -68,4 +68,10 @@ export function reuseBefore(program: Program, from: string, run: RecordedRun): R
       },
     }),
   };
+}
+
+/** Sealed values of a local run are lost with its key. */
+function hidesValues({ data = null }: ToolResult): boolean {
+  const text = JSON.stringify(data);
+  return text.includes(SECRET_MASK) || mayHoldSealed(text);
 }

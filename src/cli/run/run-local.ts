@@ -140,6 +140,7 @@ function buildRuntime(
       watch.recorder?.observe(state, events);
       watch.progress.observe(watch.model.observe(state, events), events);
     },
+    saved: (payload) => watch.recorder?.payload(payload),
     log: (line) => watch.progress.log(line),
   });
   const reuse = (chosen: Reuse) => {

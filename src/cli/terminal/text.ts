@@ -29,7 +29,8 @@ export function jsonLine(value: unknown): string {
   return safeJson(JSON.stringify(value));
 }
 
-function safeJson(json: string): string {
+/** A text that is JSON already, as {@link jsonText} makes it. */
+export function safeJson(json: string): string {
   return printableJson(maskSealed(json));
 }
 

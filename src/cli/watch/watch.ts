@@ -11,7 +11,8 @@ import { eventPages, isTransient, serverResults } from "../server/executions-api
 import { everyItem } from "../server/paginate.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { plural } from "../terminal/text.ts";
-import type { Recorder } from "./record.ts";
+import { PAYLOAD_BYTES_MAX, type Recorder } from "./record.ts";
+import { collectRefs, readStored } from "./stored-results.ts";
 import { prepareOutcome } from "./summary.ts";
 import { watchForWorkers } from "./wait-reason.ts";
 import { watchExecution } from "./watch-execution.ts";
@@ -41,6 +42,7 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
     now: serverClock(watch.model, run),
     address: pageAddress(target, executionId),
   });
+  const refs = new Set<string>();
   const stop = () => void cancel(run, io).catch((error: unknown) => away.abort(error));
   if (run.cancelOnStop && io.signal.aborted) stop();
   else if (run.cancelOnStop) io.signal.addEventListener("abort", stop, { once: true });
@@ -53,11 +55,18 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
       try {
         await watchExecution({
           ...{ target, executionId, signal, hasChildren: document === undefined || callsPlaybooks(document) },
-          onRecords: (records) => watch.recorder?.write(records),
+          onRecords(records) {
+            if (watch.recorder === undefined) return;
+            watch.recorder.write(records);
+            collectRefs(records, refs);
+          },
           observe: (state, events) => watch.progress.observe(watch.model.observe(state, events), events),
           onNotice: (text) => watch.progress.notice(text),
         });
-        if (watch.recorder !== undefined) await recordChildren(target, executionId, watch.recorder, signal);
+        if (watch.recorder !== undefined) {
+          await recordChildren(target, executionId, watch.recorder, signal);
+          await recordStored(target, refs, watch.recorder, signal);
+        }
         const left = await stillRunning(run, signal);
         const source = {
           playbook: document,
@@ -96,6 +105,19 @@ async function recordChildren(
   for (const child of children) {
     for await (const records of eventPages(target, child.execution_id, 0, signal)) recorder.write(records);
     await recordChildren(target, child.execution_id, recorder, signal);
+  }
+}
+
+/** Adds what is stored apart of the execution's own results: a replay reads no others. */
+async function recordStored(
+  target: ServerTarget,
+  refs: ReadonlySet<string>,
+  recorder: Recorder,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const ref of refs) {
+    const stored = await readStored(target, ref, PAYLOAD_BYTES_MAX, signal);
+    if (stored !== undefined) recorder.payload(stored);
   }
 }
 
