@@ -134,6 +134,7 @@ const ROOMS = {
     access: ["database", "tables"],
     workers: ["access", "database", "tables"],
     bulk: ["database", "tables"],
+    signals: ["database", "tables"],
     executions: ["orchestration", "database", "tables"],
     doctor: ["orchestration", "database", "tables"],
     orchestration: ["access", "database", "tables"],
@@ -168,6 +169,7 @@ const ROOMS = {
   services: {
     login: ["credentials", "access"],
     bulk: ["executions", "access", "*"],
+    signals: ["orchestration", "access"],
     mcp: ["executions", "catalog"],
     overview: ["diagnosis", "workers"],
     diagnosis: ["orchestration/memory"],

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseDuration } from "../platform/config/duration.ts";
 import type { ResultKeeping, WritableResultStore } from "../ports/result-store.ts";
+import { lifetimeMs } from "../schema/rules/durations.ts";
 import { FlowError, messageOf } from "../schema/words/errors.ts";
 import type { Json } from "../schema/words/json.ts";
 import { kvRowPlace } from "../schema/words/result.ts";
@@ -157,7 +157,7 @@ function createBodies() {
 
 /** Without a `ttl` a payload lives as long as its process. */
 function expiryOf({ ttl }: ResultKeeping, now: () => number): number | undefined {
-  const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
+  const ttlMs = ttl === undefined ? undefined : lifetimeMs(ttl);
   return ttlMs === undefined ? undefined : now() + ttlMs;
 }
 

@@ -88,6 +88,8 @@ export interface ParkedCommand {
   kind: Wait["kind"];
   /** When it goes on by itself, milliseconds since 1970; null: never. */
   dueAt: number | null;
+  /** Of a wait for a signal: its name, and its key, which is empty where it takes those without. */
+  signal?: { name: string; key: string };
 }
 
 /** What to read of the PENDING commands with one requirement. Default of `after`: from the oldest on. */
@@ -164,7 +166,7 @@ export interface ExecutionChange extends LogOwner {
   ended: string[];
   /** Commands that are parked, in the state that they have at the end of the change. */
   parked?: readonly ParkedCommand[];
-  /** Commands that wait no longer, or not while the execution is paused. */
+  /** Commands that wait no longer, or not while the execution is paused. Those for signals wait on, without a time. */
   unparked?: readonly string[];
   snapshot?: Snapshot;
 }

@@ -30,6 +30,7 @@ import type { AgentChanges } from "../services/mcp/tool-list-changes.ts";
 import type { Batches } from "../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../services/orchestration/orchestrator.ts";
 import type { Results } from "../services/results/results.ts";
+import type { KeyedSignals } from "../services/signals/keyed-signals.ts";
 import type { Pools } from "../services/workers/pools.ts";
 import type { PresentClaims } from "../services/workers/present-claims.ts";
 import type { Workers } from "../services/workers/workers.ts";
@@ -90,6 +91,7 @@ export interface AppDeps {
   catalog: Catalog;
   executions: Executions;
   bulk: BulkOperations;
+  signals: Pick<KeyedSignals, "send">;
   orchestrator: Pick<Orchestrator, "claim" | "report">;
   workers: Workers;
   claimSecrets: ClaimSecrets;
@@ -168,7 +170,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     catalog: catalogRoutes(deps.catalog, deps.audit),
     execute: executeRoutes(deps.executions, deps.stopping),
     execution: executionRoutes(deps.executions, deps.stopping, deps.audit),
-    steering: steeringRoutes(deps.executions, deps.bulk, deps.audit),
+    steering: steeringRoutes(deps.executions, deps.signals, deps.bulk, deps.audit),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, streams),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),

@@ -34,25 +34,33 @@ Examples
 
 const SIGNAL: CliCommand = {
   name: "signal",
-  summary: "Send a signal to an execution that waits for it, or will",
+  summary: "Send a signal to an execution that waits for it, or to all that do",
   arguments: [
-    { name: "execution", summary: "Id of the execution, or the start of it where no other one begins so" },
-    { name: "name", summary: "Name of the signal, as `signal` of a wait has it" },
+    { name: "execution|name", summary: "Id of an execution, or the start of it; or the name alone: for everyone" },
+    { name: "name", summary: "Name of the signal, as `signal` of a wait has it", optional: true },
   ],
   options: [
     { name: "data", value: "JSON", summary: "What the step goes on with, or @FILE; default null" },
     { name: "key", value: "TEXT", summary: "Key, for waits that have one" },
     { name: "id", value: "TEXT", summary: "Your name for it: sent again under the same id, it changes nothing" },
+    {
+      name: "retain",
+      value: "TIME",
+      summary: "To everyone: how long it is kept if nobody waits for it, at most 24h; default 1h, 0: not at all",
+    },
     ...SERVER_OPTIONS,
   ],
-  details: `The step that has waited longest for it goes on. Where none waits yet, the execution keeps the signal until one does.
+  details: `Sent to an execution: the step that has waited longest for it goes on. Where none waits yet, the execution keeps the signal until one does.
+Sent to everyone: all steps that wait for its name and key go on, of the executions that you may execute. If there is none, the signal is
+kept for a while, and the first that waits for it takes it.
 
 Exit codes
   0 sent, or sent before under this id   1 the execution has ended, or the server cannot be reached   2 no such execution
 
 Examples
   flow signal 7211 payment --data '{"amount": 12}'
-  flow signal 7211 payment --key order-4711 --data @payment.json --id evt_93`,
+  flow signal 7211 payment --key order-4711 --data @payment.json --id evt_93
+  flow signal payment --key order-4711 --data '{"amount": 12}' --id evt_93`,
   load: async () => (await import("./signal.ts")).sendSignal,
 };
 

@@ -1,11 +1,12 @@
 import { openAccount } from "../../language/expression/parsing/budget.ts";
 import { ReferenceNeeded } from "../../language/views/references.ts";
-import type { Signal } from "../../schema/words/command.ts";
+import type { Signal, Wait } from "../../schema/words/command.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { EventOf, FlowEvent } from "../../schema/words/event.ts";
 import { jsonSize } from "../../schema/words/json.ts";
 import type { EngineEnv } from "../env.ts";
 import type { Program } from "../program/program.ts";
+import { knownAs } from "../state/evolve-wait.ts";
 import {
   type ExecutionState,
   isTerminal,
@@ -35,12 +36,26 @@ export function judgeSignal(state: ExecutionState, { name, data }: Signal): Flow
   return refused("RATE_LIMITED", `it keeps as many as it may (${most}) that no step has waited for yet`);
 }
 
-/** Whether a signal was sent to the execution before, under the same id. */
-export function isRepeated({ signals }: ExecutionState, { id }: Signal): boolean {
+/** Whether a signal was sent to the execution before, under the same id; one that was sent to everyone has its own. */
+export function isRepeated(
+  { signals }: ExecutionState,
+  sent: Signal & { signal_id?: string; wakes?: number },
+): boolean {
+  const id = knownAs({ signal_id: "", ...sent });
   return id !== undefined && signals?.ids.includes(id) === true;
 }
 
-/** A signal that has come wakes the command that has waited longest for it. */
+/** How many commands wait for this signal now: its name, its key, and their conditions. */
+export function countWaiters(state: ExecutionState, signal: KeptSignal, program: Program, env: EngineEnv): number {
+  return [...matching(state, waiters(state), signal, program, matchingEnv(env))].length;
+}
+
+/** Whether a command waits for a signal of this name and key, whatever its condition says. */
+export function mayWaitFor({ commands }: ExecutionState, signal: Pick<Signal, "name" | "key">): boolean {
+  return Object.values(commands).some(({ parked }) => parked !== undefined && isFor(parked.wait, signal));
+}
+
+/** A signal that has come wakes the command that has waited longest for it; one that was sent to everyone as many as were counted. */
 export function wakeBySignal(
   state: ExecutionState,
   { signal_id: signalId }: EventOf<"signal.received">,
@@ -48,11 +63,13 @@ export function wakeBySignal(
   env: EngineEnv,
 ): FlowEvent[] {
   const signal = state.signals?.kept.find((one) => one.signalId === signalId);
-  if (signal === undefined) return [];
+  const woken: FlowEvent[] = [];
+  if (signal === undefined) return woken;
   for (const [id, { step }] of matching(state, waiters(state), signal, program, matchingEnv(env))) {
-    return [wokenBy(id, step, signal, env)];
+    woken.push(wokenBy(id, step, signal, env));
+    if (woken.length >= (signal.wakes ?? 1)) break;
   }
-  return [];
+  return woken;
 }
 
 /** A command that waits from now on is woken by the first signal that was kept for it. */
@@ -61,6 +78,7 @@ export function wakeByKept(state: ExecutionState, commandId: string, program: Pr
   if (command === undefined || state.signals === undefined) return [];
   const once = matchingEnv(env);
   for (const signal of state.signals.kept) {
+    if (signal.wakes !== undefined) continue;
     for (const [id] of matching(state, [[commandId, command]], signal, program, once)) {
       return [wokenBy(id, command.step, signal, env)];
     }
@@ -73,7 +91,8 @@ export function wakeAtResumption(state: ExecutionState, program: Program, env: E
   const once = matchingEnv(env);
   const all = state.signals === undefined ? [] : waiters(state);
   for (const signal of state.signals?.kept ?? []) {
-    for (const [id, { step }] of matching(state, all, signal, program, once)) return [wokenBy(id, step, signal, env)];
+    const then = signal.wakes === undefined ? all : all.filter(([, { parked }]) => (parked?.since ?? 0) <= signal.at);
+    for (const [id, { step }] of matching(state, then, signal, program, once)) return [wokenBy(id, step, signal, env)];
   }
   return [];
 }
@@ -98,10 +117,13 @@ function* matching(
   env: EngineEnv,
 ): Generator<Waiter> {
   for (const [id, command] of commands) {
-    const wait = command.parked?.wait;
-    if (wait?.kind !== "signal" || wait.name !== signal.name || wait.key !== signal.key) continue;
+    if (command.parked === undefined || !isFor(command.parked.wait, signal)) continue;
     if (isMeant(state, command, signal, program, env)) yield [id, command];
   }
+}
+
+function isFor(wait: Wait, { name, key }: Pick<Signal, "name" | "key">): boolean {
+  return wait.kind === "signal" && wait.name === name && wait.key === key;
 }
 
 function isMeant(

@@ -86,7 +86,10 @@ export function waitScope(
   program: Program,
   step: ProgramStep,
   run: StepRun,
-  { iteration: index, signal: { signalId: _, at, ...signal } }: { iteration: number | undefined; signal: KeptSignal },
+  {
+    iteration: index,
+    signal: { signalId: _, at, wakes: _wakes, ...signal },
+  }: { iteration: number | undefined; signal: KeptSignal },
   env: EngineEnv,
 ): Scope {
   const base = baseNames(state, program, env);

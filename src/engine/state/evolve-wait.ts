@@ -40,15 +40,18 @@ function woken(state: ExecutionState, event: EventOf<"command.woken">): Executio
   return state;
 }
 
-/** The signal that has woken a command: it is used up. */
+/** The signal that has woken a command: it is used up, one that was sent to everyone by the last that waited for it. */
 function signalOf(state: ExecutionState, { signal: id }: EventOf<"command.woken">): Pick<Woken, "signal"> {
   const { signals } = state;
   const index = signals?.kept.findIndex(({ signalId }) => signalId === id) ?? -1;
   const found = signals?.kept[index];
   if (signals === undefined || found === undefined) return {};
-  signals.kept.splice(index, 1);
-  signals.bytes -= jsonSize(found.data);
-  const { signalId: _, at, ...signal } = found;
+  if (found.wakes !== undefined && found.wakes > 1) found.wakes -= 1;
+  else {
+    signals.kept.splice(index, 1);
+    signals.bytes -= jsonSize(found.data);
+  }
+  const { signalId: _, at, wakes: _wakes, ...signal } = found;
   return { signal: { ...signal, at: new Date(at).toISOString() } };
 }
 
@@ -59,8 +62,14 @@ function received(state: ExecutionState, event: EventOf<"signal.received">): Exe
   const { kept, ids } = state.signals;
   kept.push({ signalId, ...signal });
   state.signals.bytes += jsonSize(signal.data);
-  if (signal.id !== undefined && ids.push(signal.id) > SIGNAL_IDS_MAX) ids.shift();
+  const id = knownAs(event);
+  if (id !== undefined && ids.push(id) > SIGNAL_IDS_MAX) ids.shift();
   return state;
+}
+
+/** By what an execution knows a signal that it is sent again: its sender's id, or that of one to everyone, which is told once. */
+export function knownAs({ id, signal_id, wakes }: Pick<EventOf<"signal.received">, "id" | "signal_id" | "wakes">) {
+  return wakes === undefined ? id : `to everyone: ${signal_id}`;
 }
 
 /** True for a command that may be claimed: no worker holds it, and it waits for nothing but a worker. */

@@ -86,6 +86,8 @@ export interface Signals {
 export interface KeptSignal extends Signal {
   signalId: string;
   at: number;
+  /** Of one that was sent to everyone: so many of those that waited for it then have not gone on with it yet. It is for no later wait. */
+  wakes?: number;
 }
 
 /** Ids of signals by which an execution knows one that is sent again. */

@@ -1,5 +1,6 @@
+import { durationMs } from "../../schema/rules/durations.ts";
 import type { Loop, Task } from "../../schema/words/playbook.ts";
-import { durationMs, isTimeZone, momentMs } from "../words/moments.ts";
+import { isTimeZone, momentMs } from "../words/moments.ts";
 import { field, type Place, textOf } from "./source/place.ts";
 import type { Reading } from "./source/reading.ts";
 

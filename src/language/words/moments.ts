@@ -1,27 +1,4 @@
-import type { Json } from "../../schema/words/json.ts";
-
-/* Durations and moments as authors write them (control, rules 20 and 37). */
-
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** A hundred years: a longer duration is a mistake, and beyond the dates that arithmetic supports. */
-export const DURATION_MS_MAX = 100 * 365 * 86_400_000;
-const PARTS = /^(?:\d{1,12}(?:\.\d{1,6})?(?:ms|s|m|h|d))+$/;
-const PART = /(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)/g;
-
-/** Milliseconds of `250ms`, `30s`, `1h30m`, `2d`, or of a number of seconds, also as text; undefined for anything else. */
-export function durationMs(value: Json): number | undefined {
-  const text = typeof value === "string" ? value.trim() : value;
-  const seconds = typeof text === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(text) ? Number(text) : text;
-  if (typeof seconds === "number") return within(seconds * 1_000);
-  if (typeof text !== "string" || !PARTS.test(text)) return undefined;
-  let sum = 0;
-  for (const [, number, unit] of text.matchAll(PART)) sum += Number(number) * (UNIT_MS[unit ?? ""] ?? Number.NaN);
-  return within(sum);
-}
-
-function within(ms: number): number | undefined {
-  return ms >= 0 && ms <= DURATION_MS_MAX ? Math.round(ms) : undefined;
-}
+/* Moments as authors write them (control, rules 20 and 37). */
 
 const MOMENT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?(Z|[+-]\d{2}:?\d{2})?$/i;
 

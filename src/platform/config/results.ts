@@ -1,7 +1,7 @@
+import { lifetimeMs } from "../../schema/rules/durations.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { createSecret, type Secret } from "../crypto/secret.ts";
 import { countSetting, setting } from "../setting.ts";
-import { parseDuration } from "./duration.ts";
 
 const MEBIBYTE = 1_048_576;
 
@@ -12,7 +12,7 @@ export const RESULT_SETTINGS = {
     meaning: "How long stored results are kept: 90s, 15m, 1h, 30d",
     default: "30d",
     parse: (text) => {
-      const ttl = parseDuration(text ?? "30d");
+      const ttl = lifetimeMs(text ?? "30d");
       if (ttl !== undefined) return ttl;
       throw invalid("FLOW_RESULT_TTL_DEFAULT", `must be a time such as 30d or 12h, got '${text}'`);
     },

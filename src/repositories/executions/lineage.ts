@@ -1,4 +1,4 @@
-import type { ExecutionStateName } from "../../schema/rules/execution-states.ts";
+import type { ExecutionStateName } from "../../schema/rules/execution-filter.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Database } from "../database/database.ts";
 

@@ -1,5 +1,5 @@
 import type { ResourceKind } from "../../schema/api/catalog.ts";
-import type { ExecutionStateName } from "../../schema/rules/execution-states.ts";
+import type { ExecutionStateName } from "../../schema/rules/execution-filter.ts";
 import type { Database } from "../database/database.ts";
 
 /** What a start needs from a catalog entry. */

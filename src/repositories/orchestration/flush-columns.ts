@@ -225,6 +225,8 @@ const FLUSH = {
         commandId: ({ row }) => row.commandId,
         executionId: ({ executionId }) => executionId,
         kind: ({ row }) => row.kind,
+        name: ({ row }) => row.signal?.name,
+        key: ({ row }) => row.signal?.key,
       }),
       column("due_ms", "float8", ({ row }: OfExecution<ParkedCommand>) => row.dueAt),
     ],

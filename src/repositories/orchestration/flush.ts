@@ -229,11 +229,12 @@ const ended = ({ rowsOf, written }: Places) => `
 
 // Protected by the lock on the execution. One that is parked anew, as its retry waits again, is free to be taken.
 const parked = ({ rowsOf, written }: Places) => `
-  insert into flow.wait as w (command_id, execution_id, kind, due_at)
-  select command_id, execution_id, kind, to_timestamp(due_ms / 1000)
+  insert into flow.wait as w (command_id, execution_id, kind, due_at, name, key, is_looked)
+  select command_id, execution_id, kind, to_timestamp(due_ms / 1000), name, key, name is null
   from ${rowsOf("parked")} as t
   where ${written}
-  on conflict (command_id) do update set kind = excluded.kind, due_at = excluded.due_at, taken_until = null`;
+  on conflict (command_id) do update set kind = excluded.kind, due_at = excluded.due_at, taken_until = null,
+    name = excluded.name, key = excluded.key, is_looked = excluded.is_looked`;
 
 const unparked = ({ rowsOf, written }: Places) => `
   delete from flow.wait as w

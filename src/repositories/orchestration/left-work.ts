@@ -16,6 +16,8 @@ export interface LeftWork {
   bulk: boolean;
   /** Parked commands whose time has come. */
   waits: boolean;
+  /** Signals to everyone on which no server works, and waits that were not yet looked for those that are kept. */
+  signals: boolean;
 }
 
 /**
@@ -33,6 +35,8 @@ export async function findLeftWork({ sql }: Database): Promise<LeftWork> {
         or exists (select from flow.result where scope = 'workflow') as results,
       exists (select from flow.worker_pool where revoked_at is null) as pools,
       exists (select from flow.bulk where status = 'running' or worker is not null) as bulk,
-      exists (select from flow.wait where due_at <= now()) as waits`;
+      exists (select from flow.wait where due_at <= now()) as waits,
+      exists (select from flow.wait where not is_looked)
+        or exists (select from flow.signal where state = 'sending' and (lease_expires_at <= now()) is not false) as signals`;
   return row;
 }

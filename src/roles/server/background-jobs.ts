@@ -7,6 +7,7 @@ import type { Database } from "../../repositories/database/database.ts";
 import { ensureEventPartitions } from "../../repositories/executions/event-partitions.ts";
 import { deleteExpiredTransients } from "../../repositories/executions/execution-values.ts";
 import { findLeftWork, type LeftWork } from "../../repositories/orchestration/left-work.ts";
+import { deleteOldSignals } from "../../repositories/signals/signals.ts";
 import type { Audit } from "../../services/access/audit.ts";
 import type { BulkOperations } from "../../services/bulk/bulk.ts";
 import type { TransientValues } from "../../services/credentials/key-values.ts";
@@ -19,6 +20,7 @@ import type { Retention } from "../../services/maintenance/retention.ts";
 import type { Recovery } from "../../services/orchestration/orchestrator.ts";
 import { DUE_MAX } from "../../services/orchestration/wake.ts";
 import type { Results } from "../../services/results/results.ts";
+import type { KeyedSignals } from "../../services/signals/keyed-signals.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import type { Reaper } from "../../services/workers/reaper.ts";
 import type { AsOwner } from "./open-database.ts";
@@ -41,6 +43,7 @@ export interface UpkeepDeps {
   results: Pick<Results, "sweep" | "removeLeftovers">;
   pools: Pick<Pools, "refresh">;
   bulk: Pick<BulkOperations, "workOff" | "end">;
+  signals: Pick<KeyedSignals, "workOff">;
   logger: Logger;
   lifecycle: Lifecycle;
 }
@@ -98,6 +101,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     { name: "forget executions that were read", intervalMs: 5_000, runOnce: () => reader.sweep() },
     { name: "read the pools of workers", ...whenLeft("pools", POOLS_MS), runOnce: () => deps.pools.refresh() },
     ...bulkWork(deps, whenLeft("bulk")),
+    ...signalWork(deps, whenLeft("signals")),
     {
       ...repeatWhileFull("wake what has come due", AFTER_LOOK_MS, DUE_MAX, () => recovery.wake()),
       ...whenLeft("waits"),
@@ -158,6 +162,18 @@ function bulkWork(
   };
   const clean = repeatWhileFull("delete old bulk operations", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
     deleteOldBulk(database, BULK_DAYS, limit),
+  );
+  return [workOff, clean];
+}
+
+/** Signals to everyone, by whichever server comes first, and the deletion of old ones. */
+function signalWork(
+  { signals, database }: Pick<UpkeepDeps, "signals" | "database">,
+  when: Pick<BackgroundWork, "intervalMs" | "until">,
+): BackgroundWork[] {
+  const workOff = { name: "tell signals to those who wait", ...when, runOnce: () => signals.workOff() };
+  const clean = repeatWhileFull("delete old signals", 60_000, EXPIRED_MAX, (limit) =>
+    deleteOldSignals(database, limit),
   );
   return [workOff, clean];
 }

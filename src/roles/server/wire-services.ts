@@ -50,6 +50,7 @@ import type {
 } from "../../services/orchestration/orchestrator.ts";
 import type { ResultsObserver } from "../../services/results/observer.ts";
 import { createResults, type Results } from "../../services/results/results.ts";
+import { createKeyedSignals, type KeyedSignals } from "../../services/signals/keyed-signals.ts";
 import { type CancelNotices, createCancelNotices } from "../../services/workers/cancel-notices.ts";
 import { createPools, type Pools } from "../../services/workers/pools.ts";
 import { createPresentClaims, type PresentClaims } from "../../services/workers/present-claims.ts";
@@ -91,10 +92,11 @@ function executionsOf(
   deps: Omit<Parameters<typeof createExecutions>[0], "now"> &
     Pick<Parameters<typeof createBulkOperations>[0], "onFault">,
   holder: string,
-): Pick<Services, "executions" | "bulk"> {
+): Pick<Services, "executions" | "bulk" | "signals"> {
   const executions = createExecutions({ ...deps, now: systemClock.now });
   const bulk = createBulkOperations({ ...deps, executions, holder, busy: () => performance.now() });
-  return { executions, bulk };
+  const signals = createKeyedSignals({ ...deps, busy: () => performance.now(), unavailable });
+  return { executions, bulk, signals };
 }
 
 /** What the service is made of. */
@@ -129,6 +131,7 @@ export interface Services {
   reader: ExecutionReader;
   executions: Executions;
   bulk: BulkOperations;
+  signals: KeyedSignals;
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;

@@ -35,6 +35,8 @@ export interface SteeringCaller {
   by: string;
   /** Writes a row of the audit log. */
   record(action: string, executionId: string, detail: JsonObject): Promise<void>;
+  /** The same of a signal to everyone. */
+  recordSignal(name: string, detail: JsonObject): Promise<void>;
   /** The row, for what is written with a start. */
   row(action: string, executionId: string, detail: JsonObject): AuditEntry;
   /** The same for the same call that is sent again; absent without a session. */

@@ -5,6 +5,7 @@ import type { Executions } from "../../services/executions/executions.ts";
 import type { AgentCalls } from "../../services/mcp/tool-calls.ts";
 import type { AgentTools } from "../../services/mcp/tool-list.ts";
 import type { AgentChanges } from "../../services/mcp/tool-list-changes.ts";
+import type { KeyedSignals } from "../../services/signals/keyed-signals.ts";
 import type { StreamPlaces } from "../streams/places.ts";
 import type { StreamRoom } from "../streams/sse.ts";
 
@@ -12,7 +13,8 @@ import type { StreamRoom } from "../streams/sse.ts";
 export interface McpParts {
   tools: AgentTools;
   calls: AgentCalls;
-  executions: Pick<Executions, "detail" | "pause" | "resume" | "rerun">;
+  executions: Pick<Executions, "detail" | "pause" | "resume" | "rerun" | "signal">;
+  signals: Pick<KeyedSignals, "send">;
   audit: Pick<Audit, "record">;
   agentChanges: AgentChanges;
   /** Aborted when the server begins to stop. */

@@ -36,7 +36,7 @@ const RESUMABLE_SINCE = "2025-11-25";
 const INSTRUCTIONS =
   "Each tool is an agent of flow: a call runs its playbook as an execution and waits for its end. Answers and errors name the " +
   "execution; the resource flow://executions/{execution_id} shows what became of it. The tools flow___status, flow___explain, " +
-  "flow___pause, flow___resume and flow___rerun are about executions.";
+  "flow___pause, flow___resume, flow___signal and flow___rerun are about executions.";
 
 /** What a client has sent. */
 export interface Incoming {
@@ -168,14 +168,17 @@ function createServer(parts: McpParts, c: Context<RouteEnvironment>, caller: Age
 function steering(
   { audit }: Pick<McpParts, "audit">,
   c: Context<RouteEnvironment>,
-): Pick<CallRoom, "by" | "record" | "row"> {
+): Pick<CallRoom, "by" | "record" | "row" | "recordSignal"> {
   const asked = () => callerOf(c, { access: "operator" });
   const row: CallRoom["row"] = (action, executionId, detail) =>
     audited(asked(), action, `execution/${executionId}`, { detail });
+  const recordSignal: CallRoom["recordSignal"] = (name, detail) =>
+    audit.record(audited(asked(), "signal.send", `signal/${name}`, { detail }));
   return {
     by: asked().actor ?? asked().actorKind,
     record: (action, executionId, detail) => audit.record(row(action, executionId, detail)),
     row,
+    recordSignal,
   };
 }
 

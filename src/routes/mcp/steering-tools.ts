@@ -10,6 +10,7 @@ import type { SteeringCaller } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
 import { RERUN_SHAPE, RERUN_TOOL, rerun } from "./rerun-tool.ts";
 import { didAnswer, type ShownTool, type ToolAnswer } from "./results.ts";
+import { SIGNAL_SHAPE, SIGNAL_TOOL, signal } from "./signal-tool.ts";
 
 /*
  * Tools about executions, beside the agents: what one does now and why, pausing it, running it again. They need the rights of the calls of the
@@ -17,7 +18,11 @@ import { didAnswer, type ShownTool, type ToolAnswer } from "./results.ts";
  */
 
 type Shape = Pick<ShownTool, "inputSchema" | "outputSchema" | "annotations">;
-type Act = (parts: Pick<McpParts, "executions">, who: SteeringCaller, inputs: JsonObject) => Promise<ToolAnswer>;
+type Act = (
+  parts: Pick<McpParts, "executions" | "signals">,
+  who: SteeringCaller,
+  inputs: JsonObject,
+) => Promise<ToolAnswer>;
 
 const ID: JsonObject = { type: "string", description: "Id of the execution, as the answers of other tools name it." };
 const WHY: JsonObject = { type: "string", description: "Why; it is kept with the execution." };
@@ -53,6 +58,7 @@ const TOOLS: Readonly<Record<string, { title: string; description: string; shape
     shape: shapeOf(false),
     act: (parts, who, inputs) => change("resume", parts, who, inputs),
   },
+  flow___signal: { ...SIGNAL_TOOL, shape: SIGNAL_SHAPE, act: signal },
   flow___rerun: { ...RERUN_TOOL, shape: RERUN_SHAPE, act: rerun },
 };
 
@@ -86,7 +92,7 @@ export function isSteeringTool(name: string): boolean {
 
 /** Calls one of them. Throws `FlowError` NOT_FOUND, FORBIDDEN, INVALID_INPUT, already_terminal, and what a rerun throws. */
 export async function callSteeringTool(
-  parts: Pick<McpParts, "executions">,
+  parts: Pick<McpParts, "executions" | "signals">,
   who: SteeringCaller,
   name: string,
   inputs: JsonObject,

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import type * as v from "valibot";
-import { parseDuration } from "../../platform/config/duration.ts";
 import type { ResolveQuery } from "../../schema/api/results.ts";
 import { RESULT_ROUTES } from "../../schema/routes/results.ts";
 import { notOfClaim } from "../../schema/rules/claim-refusals.ts";
+import { lifetimeMs } from "../../schema/rules/durations.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Sealing } from "../../services/credentials/sealing.ts";
@@ -42,7 +42,7 @@ export function resultRoutes(
         if (claim !== undefined && (claim.commandId !== command_id || claim.attempt !== Number(attempt))) {
           throw notOfClaim(claim, `the claim of attempt ${attempt} of command ${command_id}`);
         }
-        const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
+        const ttlMs = ttl === undefined ? undefined : lifetimeMs(ttl);
         if (ttl !== undefined && ttlMs === undefined) {
           throw invalid("The query", [{ path: "ttl", message: "must be a time such as 90s, 15m, 1h or 30d" }]);
         }

@@ -1,7 +1,7 @@
-import { parseDuration } from "../../platform/config/duration.ts";
 import type { Attachment } from "../../schema/api/events.ts";
 import { executionOfRef, JSON_TYPE } from "../../schema/api/results.ts";
 import { REPORT_BYTES_HEADER } from "../../schema/routes/workers.ts";
+import { lifetimeMs } from "../../schema/rules/durations.ts";
 import { storedRef } from "../../schema/rules/stored-ref.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -77,7 +77,7 @@ function resultWith({ executionId, event }: SentEvent, ref: string): StoredResul
 }
 
 function ttlOf({ ttl }: Attachment, index: number): number | undefined {
-  const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
+  const ttlMs = ttl === undefined ? undefined : lifetimeMs(ttl);
   if (ttl === undefined || ttlMs !== undefined) return ttlMs;
   throw invalid("The body", [
     { path: `attachments.${index}.ttl`, message: "must be a time such as 90s, 15m, 1h or 30d" },

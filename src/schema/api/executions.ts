@@ -1,6 +1,6 @@
 import * as v from "valibot";
+import { EXECUTION_STATES } from "../rules/execution-filter.ts";
 import { LabelsInput } from "../rules/execution-filter-schema.ts";
-import { EXECUTION_STATES } from "../rules/execution-states.ts";
 import { ORIGIN_KINDS } from "../rules/origin.ts";
 import {
   IdInput,

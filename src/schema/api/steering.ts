@@ -1,6 +1,7 @@
 import * as v from "valibot";
+import { durationMs } from "../rules/durations.ts";
+import { EXECUTION_STATES } from "../rules/execution-filter.ts";
 import { ExecutionFilterBody } from "../rules/execution-filter-schema.ts";
-import { EXECUTION_STATES } from "../rules/execution-states.ts";
 import type { Json } from "../words/json.ts";
 import { IdText, JsonObjectValue, JsonValue, storableText, Timestamp, VersionNumber } from "../words/wire.ts";
 
@@ -94,6 +95,26 @@ export const SignalBody = v.strictObject({
   ),
   id: v.exactOptional(
     v.pipe(signalWord, v.description("The sender's name for it: sent again under the same one, it changes nothing.")),
+  ),
+});
+
+/** Longest time for which a signal to everyone is kept. */
+const KEPT_MS_MAX = 86_400_000;
+
+/** Body of `POST /api/signals/{name}`. */
+export const EveryonesSignalBody = v.strictObject({
+  ...SignalBody.entries,
+  retain: v.exactOptional(
+    v.pipe(
+      v.union([v.string(), v.number()]),
+      v.transform((text) => durationMs(text)),
+      v.check(
+        (ms) => ms !== undefined && ms <= KEPT_MS_MAX,
+        "must be a duration of at most 24h: 90s, 15m, 1h30m, or a number of seconds",
+      ),
+      v.transform((ms) => ms ?? 0),
+      v.description("How long it is kept if no step waits for it, at most 24h; 1h by default, 0: not at all."),
+    ),
   ),
 });
 

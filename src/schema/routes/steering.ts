@@ -2,6 +2,7 @@ import {
   BulkAnswer,
   BulkBody,
   BulkStartAnswer,
+  EveryonesSignalBody,
   OverrideAnswer,
   OverrideBody,
   SignalAnswer,
@@ -36,6 +37,19 @@ export const STEERING_ROUTES = {
     answer: SignalAnswer,
     status: 202,
     refusals: [404, 409, 413, 422, 429],
+  }),
+  signalAll: contract({
+    method: "post",
+    path: "/api/signals/:name",
+    summary:
+      "Sends a signal to all executions that wait for its name and key and that the caller may execute. If none does, it is kept for a while for the first that will. With an id it counts once, however often it is sent",
+    access: "operator",
+    user: { action: "execute", of: "list" },
+    audit: { action: "signal.send", resource: "signal/:name" },
+    body: EveryonesSignalBody,
+    answer: SignalAnswer,
+    status: 202,
+    refusals: [413, 422, 429],
   }),
   bulk: contract({
     method: "post",

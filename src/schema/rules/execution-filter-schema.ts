@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import type { JsonObject } from "../words/json.ts";
 import { IdInput, JsonObjectValue, PageQuery, storableText, TimeInput } from "../words/wire.ts";
-import { type ExecutionFilter, FILTER_IDS_MAX, FILTER_MAP_MAX } from "./execution-filter.ts";
+import { EXECUTION_STATES, type ExecutionFilter, FILTER_IDS_MAX, FILTER_MAP_MAX } from "./execution-filter.ts";
 import {
   isLabelName,
   isLabelValue,
@@ -10,7 +10,6 @@ import {
   LABELS_MAX,
   labelsProblem,
 } from "./execution-labels.ts";
-import { EXECUTION_STATES } from "./execution-states.ts";
 import { ORIGIN_KINDS } from "./origin.ts";
 
 const text = v.pipe(storableText(512), v.minLength(1, "must not be empty"));

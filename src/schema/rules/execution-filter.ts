@@ -1,5 +1,8 @@
-import type { ExecutionStateName } from "./execution-states.ts";
 import type { OriginKind } from "./origin.ts";
+
+/** States of an execution. The last three are final. */
+export const EXECUTION_STATES = ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] as const;
+export type ExecutionStateName = (typeof EXECUTION_STATES)[number];
 
 /**
  * Which executions: the filter of lists and of bulk operations, as it travels. All of it must hold; an absent key does not filter.

@@ -1,6 +1,5 @@
-import { type ExecutionFilter, FILTER_MAP_MAX } from "./execution-filter.ts";
+import { EXECUTION_STATES, type ExecutionFilter, type ExecutionStateName, FILTER_MAP_MAX } from "./execution-filter.ts";
 import { isLabelName, LABEL_NAME_RULE } from "./execution-labels.ts";
-import { EXECUTION_STATES, type ExecutionStateName } from "./execution-states.ts";
 import { ORIGIN_KINDS, type OriginKind } from "./origin.ts";
 
 /*

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { IdText, JsonObjectValue, NextCursor, Timestamp, VersionNumber } from "../words/wire.ts";
-import { EXECUTION_STATES } from "./execution-states.ts";
+import { EXECUTION_STATES } from "./execution-filter.ts";
 
 /** An execution in a lineage. */
 export const RelativeAnswer = v.object({

@@ -196,8 +196,8 @@ export interface EventBodies {
   "command.parked": CommandRef & ParkedWork & { task: string; iteration?: number };
   /** What it waited for has come: it may be claimed again. `signal`: the `signal_id` of what that is; absent: its time. */
   "command.woken": { command_id: string; step: string; signal?: string };
-  /** It is kept until a wait uses it up. */
-  "signal.received": Signal & { signal_id: string };
+  /** It is kept until a wait uses it up; with `wakes`, until as many waits have as were there for it when it came. */
+  "signal.received": Signal & { signal_id: string; wakes?: number };
   "task.done": CommandRef & {
     task: string;
     /** The run of the step that it is part of. */

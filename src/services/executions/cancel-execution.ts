@@ -1,6 +1,6 @@
 import type { Database } from "../../repositories/database/database.ts";
 import { findExecution } from "../../repositories/executions/execution-list.ts";
-import type { ExecutionStateName } from "../../schema/rules/execution-states.ts";
+import type { ExecutionStateName } from "../../schema/rules/execution-filter.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 import { eachOpenBelow } from "./descendants.ts";
 

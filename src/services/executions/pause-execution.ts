@@ -1,7 +1,7 @@
 import { isTerminal } from "../../engine/state/state.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { findExecution } from "../../repositories/executions/execution-list.ts";
-import type { ExecutionStateName } from "../../schema/rules/execution-states.ts";
+import type { ExecutionStateName } from "../../schema/rules/execution-filter.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { unknownExecution } from "../errors.ts";

@@ -16,7 +16,7 @@ import {
 } from "../../repositories/orchestration/find-startable.ts";
 import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
 import { callRefusal, decideUserAccess } from "../../schema/rules/access-rules.ts";
-import type { ExecutionStateName } from "../../schema/rules/execution-states.ts";
+import type { ExecutionStateName } from "../../schema/rules/execution-filter.ts";
 import type { Origin } from "../../schema/rules/origin.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";

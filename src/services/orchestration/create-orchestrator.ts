@@ -17,7 +17,7 @@ import { type ApplyDeps, busyOf, createTurns, type Turns } from "./rounds/apply-
 import { createReadyQueue } from "./rounds/ready-queue.ts";
 import { createRefill } from "./rounds/refill-ready-queue.ts";
 import type { Job } from "./rounds/round.ts";
-import { sendSignal } from "./send-signal.ts";
+import { sendSignal, signalWaiters } from "./send-signal.ts";
 import { createStart } from "./start.ts";
 import { takeUp } from "./take-up.ts";
 
@@ -100,7 +100,7 @@ function applyDepsOf(deps: OrchestratorDeps, newId: () => number, turns: Turns):
 function steering(
   parts: OrchestratorParts,
   offer: Orchestrator["offer"],
-): Pick<Orchestrator, "inject" | "override" | "signal"> {
+): Pick<Orchestrator, "inject" | "override" | "signal" | "signalWaiters"> {
   return {
     async inject(executionId, event) {
       const verdict = await inject(withTimeLimits(parts), executionId, event);
@@ -109,6 +109,7 @@ function steering(
     },
     override: (executionId, event) => overrideStep(withTimeLimits(parts), executionId, event),
     signal: (executionId, signal) => sendSignal(parts, withTimeLimits(parts), executionId, signal),
+    signalWaiters: (executionId, signal) => signalWaiters(parts, withTimeLimits(parts), executionId, signal),
   };
 }
 

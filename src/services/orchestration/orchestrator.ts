@@ -123,6 +123,15 @@ export interface SignalOutcome {
   duplicate: boolean;
 }
 
+/** A signal that is sent to everyone who waits for it. */
+export interface EveryonesSignal extends Signal {
+  signalId: string;
+  /** When it was sent, milliseconds since 1970. */
+  at: number;
+  /** Most waits that it ends. Default: all. */
+  atMost?: number;
+}
+
 /**
  * The only way to advance executions of the service: events are accepted and folded, their consequences are decided, everything
  * is written in one transaction with the projections, and other processes are notified after its commit.
@@ -153,6 +162,11 @@ export interface Orchestrator {
    * NOT_FOUND, already_terminal, RATE_LIMITED if too many are kept, UNAVAILABLE.
    */
   signal(executionId: string, signal: Signal): Promise<SignalOutcome>;
+  /**
+   * Ends the waits of one execution for a signal that was sent to everyone; the number of these, at least 1 if the execution has had this
+   * very signal before. It keeps nothing. Throws `FlowError` UNAVAILABLE.
+   */
+  signalWaiters(executionId: string, signal: EveryonesSignal): Promise<number>;
   /**
    * Commands for a worker, oldest first; empty if none was ready in time, or the signal was aborted. `left` is aborted when the
    * caller has left and cannot receive the answer: its commands are then offered to others. Default: the same signal.

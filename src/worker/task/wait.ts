@@ -1,4 +1,5 @@
-import { durationMs, isTimeZone, momentMs } from "../../language/words/moments.ts";
+import { isTimeZone, momentMs } from "../../language/words/moments.ts";
+import { durationMs } from "../../schema/rules/durations.ts";
 import type { ResumePoint, Wait, WaitResult, Woken } from "../../schema/words/command.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";

@@ -29,7 +29,7 @@ test("what became of a signal is said: a slip in its name or key is seen, the se
   assert.equal(again.stdout, `${sent}it was sent before, and nothing has changed\n`);
   const right = await run("signal", id, "payment", "--key", "A-17", "--data", '{"amount": 2}', "--json");
   assert.deepEqual(JSON.parse(right.stdout), { reached: 1, kept: false, duplicate: false });
-  const { body } = await work.get(`/api/executions/${id}`);
+  const body = await work.runToEnd(id);
   assert.deepEqual([body["status"], body["result"]], ["COMPLETED", { got: { amount: 2 } }]);
   const late = await run("signal", id, "payment", "--key", "A-17");
   assert.equal(late.code, 1);
@@ -44,4 +44,24 @@ test("data that is no JSON, and an execution that is not there, are refused", as
   assert.match(broken.stderr, /--data is not JSON/);
   assert.equal((await run("signal", "1", "payment")).code, 2);
   await run("cancel", id);
+});
+
+test("a signal to everyone: how many it reached, or that it is kept or not; the second with an id changes nothing", async (t) => {
+  const run = await commands(t);
+  const ids = [await work.execute("orders/paid"), await work.execute("orders/paid")];
+  const sent = "Signal 'payment' was sent to everyone: ";
+  const both = await run("signal", "payment", "--key", "A-17", "--data", "3", "--id", "all");
+  assert.deepEqual([both.code, both.stdout], [0, `${sent}2 waits ended with it\n`]);
+  for (const id of ids) assert.equal((await work.runToEnd(id))["status"], "COMPLETED");
+  const again = await run("signal", "payment", "--key", "A-17", "--id", "all");
+  assert.equal(again.stdout, `${sent}it was sent before, and nothing has changed\n`);
+  const kept = await run("signal", "payment", "--key", "B", "--retain", "1h");
+  assert.equal(kept.stdout, `${sent}no step waits for it now, and it is kept for the first that will\n`);
+  const lost = await run("signal", "payment", "--key", "C", "--retain", "0", "--json");
+  assert.deepEqual(JSON.parse(lost.stdout), { reached: 0, kept: false, duplicate: false });
+  const wrong = await run("signal", "payment", "--retain", "25h");
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /retain/);
+  const nameless = await run("signal", "7211");
+  assert.deepEqual([nameless.code, /Give the name of the signal too/.test(nameless.stderr)], [2, true]);
 });

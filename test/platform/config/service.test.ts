@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadConfig } from "../../../src/platform/config/config.ts";
-import { parseDuration } from "../../../src/platform/config/duration.ts";
 
 test("the service's settings have the defaults of the specification, in milliseconds and bytes", () => {
   const config = loadConfig({});
@@ -76,17 +75,3 @@ for (const [name, text] of [
     });
   });
 }
-
-test("durations are numbers with a unit, from a millisecond to a century", () => {
-  for (const [text, ms] of [
-    ["500ms", 500],
-    ["90s", 90_000],
-    ["1.5h", 5_400_000],
-    [" 30d ", 2_592_000_000],
-  ] as const) {
-    assert.equal(parseDuration(text), ms);
-  }
-  for (const text of ["", "1", "1y", "-1s", "0s", "0.1ms", "1e3s", "36501d", "1 h", "h"]) {
-    assert.equal(parseDuration(text), undefined, text);
-  }
-});

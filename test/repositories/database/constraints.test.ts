@@ -75,6 +75,7 @@ const COHERENT: Record<string, Row> = {
   bulk: { bulk_id: 50, action: "cancel", status: "running", filter: {}, options: {}, asked_by: "operator", matched: 1 },
   bulk_item: { bulk_id: 50, execution_id: 10 },
   wait: { command_id: 12, execution_id: 10, kind: "timer", due_at: NOW },
+  signal: { signal_id: 60, name: "paid", key: "", sent_by: "operator", kept_until: NOW, expires_at: NOW },
   resource: { path: "a/b", kind: "playbook", version: 1, catalog_id: 1, content_sha256: SHA256 },
   catalog: { catalog_id: 1, path: "a/b", version: 1, kind: "playbook", content: "x", payload: {}, metadata: {} },
 };
@@ -166,6 +167,9 @@ const REFUSED: [table: string, constraint: string, change: Row][] = [
   ["bulk", "bulk_end", { ended_at: NOW }],
   ["bulk_item", "bulk_item_state", { state: "over" }],
   ["wait", "wait_kind", { kind: "nothing" }],
+  ["wait", "wait_signal", { name: "paid" }],
+  ["signal", "signal_state", { state: "lost" }],
+  ["signal", "signal_reached", { reached: -1 }],
   ["bulk_item", "bulk_item_why", { state: "failed" }],
   ["bulk_item", "bulk_item_why", { code: "X" }],
   ["resource", "resource_kind", { kind: "document" }],

@@ -15,6 +15,7 @@ const NONE: LeftWork = {
   pools: false,
   bulk: false,
   waits: false,
+  signals: false,
 };
 
 let database: Database;

@@ -436,6 +436,30 @@ table runtime with fillfactor=50
   runtime_pkey PRIMARY KEY (runtime_id)
   runtime_kind_name UNIQUE (kind, name)
 
+table signal
+  signal_id bigint not null
+  name text collate "C" not null
+  key text collate "C" not null
+  sender_id text collate "C"
+  data json
+  sent_by text not null
+  user_id bigint
+  state text not null default 'sending'::text
+  reached integer not null default 0
+  walked_to bigint
+  taken_by bigint
+  lease_expires_at timestamp(3) with time zone
+  kept_until timestamp(3) with time zone not null
+  created_at timestamp(3) with time zone not null default now()
+  expires_at timestamp(3) with time zone not null
+  signal_reached CHECK ((reached >= 0))
+  signal_state CHECK ((state = ANY (ARRAY['sending'::text, 'kept'::text, 'done'::text])))
+  signal_pkey PRIMARY KEY (signal_id)
+  INDEX signal_for_retention btree (expires_at)
+  UNIQUE INDEX signal_for_sender btree (name, key, sender_id) WHERE (sender_id IS NOT NULL)
+  INDEX signal_for_wait btree (name, key, signal_id) WHERE (state <> 'done'::text)
+  INDEX signal_for_work btree (signal_id) WHERE (state = 'sending'::text)
+
 table transient with fillfactor=80
   bucket text collate "C" not null
   key text collate "C" not null
@@ -454,9 +478,15 @@ table wait
   kind text not null
   due_at timestamp(3) with time zone
   taken_until timestamp(3) with time zone
-  wait_kind CHECK ((kind = ANY (ARRAY['timer'::text, 'signal'::text])))
+  name text collate "C"
+  key text collate "C"
+  is_looked boolean not null default true
+  wait_kind CHECK ((kind = ANY (ARRAY['timer'::text, 'signal'::text, 'retry'::text])))
+  wait_signal CHECK ((num_nulls(name, key) = ANY (ARRAY[0, 2])))
   wait_pkey PRIMARY KEY (command_id)
   INDEX wait_for_due btree (due_at) WHERE (due_at IS NOT NULL)
+  INDEX wait_for_look btree (command_id) WHERE (NOT is_looked)
+  INDEX wait_for_signal btree (name, key, execution_id) WHERE (name IS NOT NULL)
 
 table worker_pool
   name text collate "C" not null

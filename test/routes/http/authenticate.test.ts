@@ -31,6 +31,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "POST /api/executions/:execution_id/pause": "operator",
   "POST /api/executions/:execution_id/steps/:step/override": "operator",
   "POST /api/executions/:execution_id/signals/:name": "operator",
+  "POST /api/signals/:name": "operator",
   "POST /api/executions/bulk": "operator",
   "GET /api/executions/bulk/:bulk_id": "operator",
   "POST /api/executions/bulk/:bulk_id/cancel": "operator",

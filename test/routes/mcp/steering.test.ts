@@ -20,7 +20,9 @@ const textOf = ({ content }: Told) => content[0]?.text ?? "";
 test("status and explain say what it does now; pause and resume change it, and say who and why", async () => {
   const { tools } = await client.listTools();
   const names = tools.map(({ name }) => name).filter((name) => name.startsWith("flow___"));
-  assert.deepEqual(names, ["flow___status", "flow___explain", "flow___pause", "flow___resume", "flow___rerun"]);
+  assert.deepEqual(names, [
+    ...["flow___status", "flow___explain", "flow___pause", "flow___resume", "flow___signal", "flow___rerun"],
+  ]);
   const id = await work.execute("etl/load");
   assert.match(textOf(await call("explain", id)), /is RUNNING, 0 % .*\nStep 'start' waits for a worker since/);
   const status = await call("status", id);
@@ -71,4 +73,56 @@ test("a user needs to view for the one and to execute for the other; without rol
   const nothing = await connect((await addUser(api.database, { roles: [] })).tokenSha256);
   assert.equal((await call("status", id, {}, nothing)).isError, true);
   assert.equal((await work.get(`/api/executions/${id}`)).body["status"], "RUNNING");
+});
+
+test("a signal to one execution and to everyone: what it reached, who sent it, and with which rights", async () => {
+  await work.register("etl/asked", "  - { step: asked, tool: { kind: wait, signal: go, key: k } }\n");
+  const startParked = async () => {
+    const id = await work.execute("etl/asked");
+    const command = (await work.claim("w", 50)).find(({ execution_id }) => execution_id === id);
+    assert.ok(command);
+    const { command_id, attempt, step } = command;
+    const resume = { task: "asked", run: 1, serial: 0, started_at: new Date().toISOString() };
+    const wait = { kind: "signal", name: "go", key: "k" };
+    const parked = {
+      event_type: "command.parked",
+      execution_id: id,
+      command_id,
+      attempt,
+      step,
+      task: "asked",
+      meta: { wait, resume },
+    };
+    const { status, body } = await work.post("/api/events/batch", { worker: "w", events: [parked] });
+    assert.equal(status, 202, JSON.stringify(body));
+    return id;
+  };
+  const signalled = async (args: Body, by = client) =>
+    (await by.callTool({ name: "flow___signal", arguments: args })) as Told;
+  const id = await startParked();
+  const kept = await signalled({ execution_id: id, name: "go", data: 1, id: "e" });
+  assert.deepEqual(kept.structuredContent, { reached: 0, kept: true, duplicate: false });
+  assert.match(textOf(await signalled({ execution_id: id, name: "go", id: "e" })), /sent before/);
+  const reached = await signalled({ execution_id: id, name: "go", key: "k" });
+  assert.deepEqual(reached.structuredContent, { reached: 1, kept: false, duplicate: false });
+  const other = await startParked();
+  assert.match(textOf(await signalled({ name: "go", key: "k", data: { n: 1 } })), /waits that ended with it: 1/);
+  assert.equal((await signalled({ name: "go", retain: "2d" })).isError, true);
+  const third = await startParked();
+  const viewer = await connectMcpClient(api.guarded, {
+    headers: {
+      authorization: `Bearer ${TOKENS.operator}`,
+      "x-flow-session": (await addUser(api.database, { roles: ["viewer"] })).tokenSha256,
+    },
+  });
+  const refused = await signalled({ execution_id: third, name: "go", key: "k" }, viewer);
+  assert.deepEqual([refused.isError, /may not execute/.test(textOf(refused))], [true, true]);
+  const unreached = await signalled({ name: "go", key: "k", retain: 0 }, viewer);
+  assert.deepEqual(unreached.structuredContent, { reached: 0, kept: false, duplicate: false });
+  const rows = await api.database.sql<{ action: string }[]>`
+    select action from auth.audit_log where action like '%signal%' and resource in (${`execution/${id}`}, 'signal/go') order by audit_id`;
+  assert.deepEqual(rows.map(({ action }) => action).slice(0, 4), [
+    ...["execution.signal", "execution.signal", "execution.signal", "signal.send"],
+  ]);
+  for (const one of [id, other, third]) await work.post(`/api/executions/${one}/cancel`);
 });

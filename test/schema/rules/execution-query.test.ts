@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import * as v from "valibot";
+import { EXECUTION_STATES } from "../../../src/schema/rules/execution-filter.ts";
 import { ExecutionFilterBody } from "../../../src/schema/rules/execution-filter-schema.ts";
 import { QUERY_CHARS_MAX, queryProblemText, readExecutionQuery } from "../../../src/schema/rules/execution-query.ts";
-import { EXECUTION_STATES } from "../../../src/schema/rules/execution-states.ts";
 
 const NOW = Date.parse("2026-11-23T12:00:00.000Z");
 const filterOf = (text: string) => {

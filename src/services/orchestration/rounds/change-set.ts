@@ -203,8 +203,7 @@ function createCommandChanges() {
     stopped: (iteration: StoppedIteration) => void stopped.push(iteration),
     /** Null: it waits no longer. */
     parked(id: string, work: ParkedWork | null) {
-      const dueAt = work?.wake_at === undefined ? null : Date.parse(work.wake_at);
-      waits.set(id, work && { commandId: id, kind: work.wait.kind, dueAt });
+      waits.set(id, work && waitRow(id, work));
     },
     claimedOnce: (id: string) => void claimedOnce.add(id),
     cancelled(id: string, isHeld: boolean) {
@@ -251,6 +250,11 @@ function changeOf(
 ): CommandChange {
   const whole = { attempt: known?.attempt ?? 0, worker: null, leaseMs: known?.leaseMs ?? null, ...change };
   return whole.worker === null ? { ...whole, leaseMs: null } : whole;
+}
+
+function waitRow(commandId: string, { wait, wake_at: due }: ParkedWork): ParkedCommand {
+  const signal = wait.kind === "signal" ? { signal: { name: wait.name, key: wait.key ?? "" } } : {};
+  return { commandId, kind: wait.kind, dueAt: due === undefined ? null : Date.parse(due), ...signal };
 }
 
 function waitRows(waits: ReadonlyMap<string, ParkedCommand | null>): Pick<ExecutionChange, "parked" | "unparked"> {
@@ -336,6 +340,11 @@ function stopIterations(
   });
 }
 
+/** A timer that comes due during a pause counts at the resumption: until then no sweep looks at it. Signals to everyone reach the execution. */
+function whilePaused({ wake_at: _, ...work }: ParkedWork): ParkedWork | null {
+  return work.wait.kind === "signal" ? work : null;
+}
+
 /** The effect of an event on the row of its command. */
 function project(
   event: FlowEvent,
@@ -379,9 +388,8 @@ function project(
       const status = event.type === "execution.paused" ? "PAUSED" : "PENDING";
       for (const [id, command] of Object.entries(state.commands)) {
         if (isUnclaimed(command)) commands.set(id, status, {});
-        // A timer that comes due during a pause counts at the resumption: until then no sweep looks at it.
         if (command.parked !== undefined)
-          commands.parked(id, event.type === "execution.paused" ? null : command.parked);
+          commands.parked(id, event.type === "execution.paused" ? whilePaused(command.parked) : command.parked);
       }
       return;
     }
