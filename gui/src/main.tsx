@@ -4,11 +4,14 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queries } from "./api/queries.ts";
 import { router } from "./app/router.tsx";
-import { applyScheme } from "./app/scheme.ts";
-import "./styles/main.css";
+import { applyLook } from "./app/scheme.ts";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/components.css";
+import "./styles/frame.css";
 import "./styles/execution.css";
 
-applyScheme();
+applyLook();
 const root = document.getElementById("root");
 if (root === null) throw new Error("The page has no #root");
 createRoot(root).render(

@@ -72,7 +72,7 @@ test("who opens a page without a session logs in at their provider and is back a
     if (response.url().endsWith("/api/auth/exchange")) void response.text().then((text) => answered.push(text));
   });
   const page = await enter(context, LEA, "/executions?status=FAILED&path=team%2Fslow");
-  await page.getByText("Lea", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Account" }).getByText("Lea").waitFor();
   const [cookie] = await cookies(context);
   assert.ok(cookie !== undefined);
   const { httpOnly, secure, sameSite, path } = cookie;
@@ -182,7 +182,7 @@ test("who logs out has no cookie, and every tab is locked", async () => {
   const other = await context.newPage();
   await other.goto(`${url}/catalog`);
   await other.getByText("team/slow").waitFor();
-  await page.getByText("Lea", { exact: true }).click();
+  await page.getByRole("button", { name: "Account" }).click();
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByRole("heading", { name: "Log in" }).waitFor();
   assert.deepEqual(await cookies(context), []);
@@ -262,7 +262,7 @@ test("a viewer is not shown what is not for them, reads why they may not run, an
   const page = await enter(context, VITO, "/entry/team/slow");
   const pages = page.getByRole("navigation", { name: "Pages" });
   await pages.getByRole("link", { name: "Access" }).waitFor({ state: "detached" });
-  assert.deepEqual(await pages.getByRole("link").allTextContents(), ["Executions", "Catalog", "Agents"]);
+  assert.deepEqual(await pages.getByRole("link").allTextContents(), ["Executions", "Playbooks", "Agents"]);
   const why = /^Your role \(viewer\) does not let you run team\/slow\. An administrator can change that\.$/;
   const run = page.getByRole("button", { name: "Run", exact: true });
   await page.getByText(why).first().waitFor();

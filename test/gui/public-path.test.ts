@@ -31,7 +31,7 @@ for (const strips of [true, false]) {
     await gui.post("/api/catalog/register", { content: SAYS });
     const page = await openedPage(gui.browser, `${proxy.origin}/flow/`);
     await page.waitForURL(`${proxy.origin}/flow/executions`);
-    await page.getByRole("link", { name: "Catalog", exact: true }).click();
+    await page.getByRole("link", { name: "Playbooks", exact: true }).click();
     await page.waitForURL(`${proxy.origin}/flow/catalog`);
     await page.getByRole("link", { name: "gui/says" }).click();
     await page.getByRole("button", { name: "Run", exact: true }).click();
@@ -98,7 +98,7 @@ for (const strips of [true, false]) {
     // Agents of other programs find the tools at this address, and have to say who they are.
     const mcp = await fetch(`${proxy.origin}/flow/mcp`, { method: "POST", body: "{}" });
     assert.equal(mcp.status, 401);
-    await page.locator("details.who > summary").click();
+    await page.getByRole("button", { name: "Account" }).click();
     await page.getByRole("button", { name: "Log out" }).click();
     await page.waitForURL(`${proxy.origin}/flow/login`);
     assert.deepEqual(await cookiesAt("/flow/"), []);

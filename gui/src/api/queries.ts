@@ -117,6 +117,17 @@ export function workerPool() {
   });
 }
 
+/** Why is nothing running. What was read last stays while the server is gone. */
+export function overview() {
+  return queryOptions({
+    queryKey: ["overview"],
+    queryFn: ({ signal }) => api("GET /api/admin/overview", { signal }),
+    // Its statements are bounded.
+    refetchInterval: LIST_MS,
+    retry: false,
+  });
+}
+
 /** Credentials without their data. */
 export function credentialList(filters: {
   q?: string | undefined;

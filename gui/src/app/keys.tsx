@@ -1,14 +1,14 @@
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useLayoutEffect, useRef } from "react";
 import { useKeys } from "../parts/use-keys.ts";
 
 /** Pages by the letter that follows `g`. */
 const PAGES = {
   e: { to: "/executions", name: "executions" },
-  c: { to: "/catalog", name: "catalog" },
+  c: { to: "/catalog", name: "playbooks" },
   r: { to: "/register", name: "register a document" },
   a: { to: "/agents", name: "agents" },
-  o: { to: "/operations", name: "operations" },
+  o: { to: "/operations", name: "workers and queues" },
   k: { to: "/credentials", name: "credentials" },
   u: { to: "/access", name: "access: users, roles, audit" },
 } as const;
@@ -27,14 +27,25 @@ const HELP: readonly { title: string; keys: readonly (readonly [keys: string, wh
       ["Esc", "leave the rows, or the filter"],
     ],
   },
-  { title: "Everywhere", keys: [["?", "this help"]] },
+  {
+    title: "Everywhere",
+    keys: [
+      ["Ctrl K", "search, or run a command"],
+      ["?", "this help"],
+    ],
+  },
 ];
 /** A second key counts for so long. */
 const SECOND_MS = 1_200;
 
-/** The page's keys, and the list of them. They do nothing while the user types in a field. */
-export function KeyHelp(): ReactNode {
-  const [isOpen, setOpen] = useState(false);
+/** What the page's keys open. */
+export interface PageKeys {
+  onHelp(): void;
+  onPalette(): void;
+}
+
+/** The page's keys. They do nothing while the user types in a field, but for the palette's. */
+export function usePageKeys({ onHelp, onPalette }: PageKeys): void {
   const navigate = useNavigate();
   const gAt = useRef(Number.NEGATIVE_INFINITY);
   useKeys((event) => {
@@ -44,7 +55,7 @@ export function KeyHelp(): ReactNode {
     const page = isSecond ? Object.entries(PAGES).find(([key]) => key === event.key)?.[1] : undefined;
     if (page !== undefined) void navigate({ to: page.to });
     else if (event.key === "g") gAt.current = event.timeStamp;
-    else if (event.key === "?") setOpen(true);
+    else if (event.key === "?") onHelp();
     else if (event.key === "/") {
       const filter = document.querySelector<HTMLInputElement>("[data-filter]");
       if (filter === null) return;
@@ -53,24 +64,24 @@ export function KeyHelp(): ReactNode {
       filter.select();
     }
   });
+  const palette = useRef(onPalette);
   useLayoutEffect(() => {
-    const leave = ({ key, target }: KeyboardEvent) => {
-      if (key === "Escape" && isFilter(target)) target.blur();
+    palette.current = onPalette;
+  });
+  useLayoutEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key === "Escape" && isFilter(event.target)) event.target.blur();
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+      event.preventDefault();
+      palette.current();
     };
-    document.addEventListener("keydown", leave);
-    return () => document.removeEventListener("keydown", leave);
+    document.addEventListener("keydown", listen);
+    return () => document.removeEventListener("keydown", listen);
   }, []);
-  return (
-    <>
-      <button type="button" className="help" aria-label="Keys" title="Keys (?)" onClick={() => setOpen(true)}>
-        <kbd>?</kbd>
-      </button>
-      {isOpen && <HelpDialog onClose={() => setOpen(false)} />}
-    </>
-  );
 }
 
-function HelpDialog({ onClose }: { onClose(): void }): ReactNode {
+/** All keys. */
+export function HelpDialog({ onClose }: { onClose(): void }): ReactNode {
   const shown = (dialog: HTMLDialogElement | null) => {
     if (dialog?.open === false) dialog.showModal();
   };

@@ -1,6 +1,7 @@
-/** Light or dark: the system's setting, unless the user chose. */
+/** What this browser keeps of how the page looks: light or dark (the system's setting, unless the user chose), and the rail. */
 
 const KEY = "flow.scheme";
+const RAIL_KEY = "flow.rail";
 /** A choice of colours. */
 export type Scheme = "system" | "light" | "dark";
 
@@ -14,12 +15,25 @@ export function chosenScheme(): Scheme {
 export function chooseScheme(scheme: Scheme): void {
   if (scheme === "system") localStorage.removeItem(KEY);
   else localStorage.setItem(KEY, scheme);
-  applyScheme();
+  applyLook();
 }
 
-/** Shows the page in the scheme that was chosen. */
-export function applyScheme(): void {
+/** Whether the rail shows names beside its icons. */
+export function chosenRail(): "wide" | "narrow" {
+  return localStorage.getItem(RAIL_KEY) === "narrow" ? "narrow" : "wide";
+}
+
+/** Keeps how wide the rail is, and shows it so. */
+export function chooseRail(rail: "wide" | "narrow"): void {
+  localStorage.setItem(RAIL_KEY, rail);
+  applyLook();
+}
+
+/** Shows the page as it was chosen. */
+export function applyLook(): void {
+  const { dataset } = document.documentElement;
   const scheme = chosenScheme();
-  if (scheme === "system") delete document.documentElement.dataset["scheme"];
-  else document.documentElement.dataset["scheme"] = scheme;
+  if (scheme === "system") delete dataset["scheme"];
+  else dataset["scheme"] = scheme;
+  dataset["rail"] = chosenRail();
 }

@@ -1,78 +1,94 @@
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
-import { type ReactNode, Suspense, useEffect, useLayoutEffect, useState } from "react";
+import { Play, Search } from "lucide-react";
+import { lazy, type ReactNode, Suspense, useEffect, useLayoutEffect, useState } from "react";
 import { lockedOut } from "../api/queries.ts";
 import { HAS_LOGIN, ownPath } from "../api/session.ts";
-import { NoRoleYet, Who } from "../login/who.tsx";
-import { useSections } from "../parts/allowed.ts";
+import { NoRoleYet } from "../login/who.tsx";
 import { titleText } from "../parts/title.ts";
-import { KeyHelp } from "./keys.tsx";
+import { Brand } from "./brand.tsx";
+import { HelpDialog, usePageKeys } from "./keys.tsx";
+import { Rail } from "./rail.tsx";
 import { ReachBand } from "./reach-band.tsx";
-import { chooseScheme, chosenScheme, type Scheme } from "./scheme.ts";
 import { TokenDialog } from "./token-dialog.tsx";
+
+const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
+
+/** What is open over the page. */
+type Over = "token" | "keys" | "palette";
 
 /** What stands around every page. */
 export function Shell(): ReactNode {
-  const [asksToken, setAsksToken] = useState(false);
+  const [over, setOver] = useState<Over | undefined>();
   const navigate = useNavigate();
-  const sections = useSections();
   // Before the login there is nowhere to go.
   const isLogin = useLocation().pathname === "/login";
   useTitleOfAddress();
+  usePageKeys({ onHelp: () => setOver("keys"), onPalette: () => setOver("palette") });
   useEffect(() => {
     const ask = () => {
-      if (!HAS_LOGIN) setAsksToken(true);
+      if (!HAS_LOGIN) setOver("token");
       else if (ownPath(location.pathname) !== "/login")
         void navigate({ to: "/login", search: { to: hereOf(location) } });
     };
     lockedOut.addEventListener("lockedout", ask);
     return () => lockedOut.removeEventListener("lockedout", ask);
   }, [navigate]);
+  const close = () => setOver(undefined);
   return (
-    <>
+    <div className={isLogin ? "app alone" : "app"}>
       <a className="skip" href="#content">
         To the content
       </a>
-      <header className="top">
-        <Link to="/executions" className="brand">
-          flow
-        </Link>
-        <nav aria-label="Pages">
-          {!isLogin && (
-            <>
-              <Link to="/executions" activeOptions={{ includeSearch: false }}>
-                Executions
-              </Link>
-              <Link to="/catalog">Catalog</Link>
-              <Link to="/agents">Agents</Link>
-              {sections.operations && <Link to="/operations">Operations</Link>}
-              {sections.credentials && <Link to="/credentials">Credentials</Link>}
-              {sections.access && <Link to="/access">Access</Link>}
-            </>
-          )}
-        </nav>
-        {HAS_LOGIN && <Who />}
-        <SchemeChoice />
-        <KeyHelp />
-      </header>
-      <ReachBand />
-      <main id="content" tabIndex={-1}>
-        {HAS_LOGIN && <NoRoleYet />}
-        <Suspense fallback={<p className="quiet">Loading …</p>}>
-          <Outlet />
+      {!isLogin && <Rail onKeys={() => setOver("keys")} />}
+      <div>
+        {!isLogin && <Top onSearch={() => setOver("palette")} />}
+        <ReachBand />
+        <main id="content" tabIndex={-1}>
+          {HAS_LOGIN && <NoRoleYet />}
+          <Suspense fallback={<p className="quiet">Loading …</p>}>
+            <Outlet />
+          </Suspense>
+        </main>
+      </div>
+      {over === "token" && <TokenDialog onDone={close} />}
+      {over === "keys" && <HelpDialog onClose={close} />}
+      {over === "palette" && (
+        <Suspense>
+          <Palette onClose={close} onKeys={() => setOver("keys")} />
         </Suspense>
-      </main>
-      {asksToken && <TokenDialog onDone={() => setAsksToken(false)} />}
-    </>
+      )}
+    </div>
+  );
+}
+
+function Top({ onSearch }: { onSearch(): void }): ReactNode {
+  return (
+    <header className="top">
+      <Brand />
+      <button type="button" className="search-all" aria-keyshortcuts="Control+K" onClick={onSearch}>
+        <Search className="icon" aria-hidden="true" />
+        Search or run a command
+        <span className="keys" aria-hidden="true">
+          <kbd>Ctrl</kbd>
+          <kbd>K</kbd>
+        </span>
+      </button>
+      <span className="grow" />
+      <Link to="/catalog" search={{ kind: "playbook" }} className="button main">
+        <Play className="icon" aria-hidden="true" />
+        Run playbook
+      </Link>
+    </header>
   );
 }
 
 /** Names in the browser's tab, by the first segment of the address and what follows it. */
 const TITLES: Readonly<Record<string, string>> = {
   executions: "Executions",
-  catalog: "Catalog",
+  catalog: "Playbooks",
   register: "Register",
   agents: "Agents",
-  operations: "Operations",
+  operations: "Workers & queues",
   credentials: "Credentials",
   access: "Access",
   login: "Log in",
@@ -94,26 +110,6 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
-}
-
-function SchemeChoice(): ReactNode {
-  const [scheme, setScheme] = useState(chosenScheme);
-  return (
-    <label className="quiet">
-      <span className="unseen">Colours</span>
-      <select
-        value={scheme}
-        onChange={(event) => {
-          chooseScheme(event.target.value as Scheme);
-          setScheme(chosenScheme());
-        }}
-      >
-        <option value="system">as the system</option>
-        <option value="light">light</option>
-        <option value="dark">dark</option>
-      </select>
-    </label>
-  );
 }
 
 function hereOf({ pathname, search }: Location): string {

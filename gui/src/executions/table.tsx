@@ -5,12 +5,12 @@ import type { ExecutionItem } from "../api/types.ts";
 import { Labels } from "../parts/labels.tsx";
 import { Ago, Lasting } from "../parts/now.tsx";
 import { isFinal, Status } from "../parts/status.tsx";
+import { useIsNarrow } from "../parts/use-narrow.ts";
 import { useRowKeys } from "./row-keys.ts";
 
 /** Heights of a row in pixels, as the style has them: one line, and two where the page is narrow. */
-const ROW_PX = 34;
+const ROW_PX = 32;
 const NARROW_ROW_PX = 56;
-const NARROW = "(max-width: 720px)";
 
 /** The list. Only the visible rows and some around them are in the page. `j`, `k` and Enter move through it, `x` marks. */
 export function ExecutionTable({
@@ -202,15 +202,4 @@ function useTopOf(element: { current: HTMLElement | null }): number {
     return () => observer.disconnect();
   }, [element]);
   return top;
-}
-
-function useIsNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
-  useEffect(() => {
-    const media = matchMedia(NARROW);
-    const look = () => setNarrow(media.matches);
-    media.addEventListener("change", look);
-    return () => media.removeEventListener("change", look);
-  }, []);
-  return isNarrow;
 }

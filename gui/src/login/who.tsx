@@ -10,9 +10,17 @@ import "../styles/login.css";
 /** How soon an ended session is noticed without any action, milliseconds. */
 const CHECK_MS = 60_000;
 
-/** The current user, their roles, and the way to log out. */
-export function Who(): ReactNode {
+/** The user of this page, while it is looked after: a session that ends or changes in another tab is noticed. */
+export function useWho() {
   const { data: user } = useQuery({ ...me(), refetchInterval: CHECK_MS });
+  // Another tab has logged in as another user, or out: what is shown here belongs to the previous user.
+  useEffect(() => onSession(() => void queries.resetQueries()), []);
+  return user;
+}
+
+/** The current user's address, roles and session, and the way to log out. */
+export function WhoFacts(): ReactNode {
+  const { data: user } = useQuery(me());
   const navigate = useNavigate();
   const leave = useMutation({
     mutationFn: logOut,
@@ -21,31 +29,26 @@ export function Who(): ReactNode {
       await navigate({ to: "/login" });
     },
   });
-  // Another tab has logged in as another user, or out: what is shown here belongs to the previous user.
-  useEffect(() => onSession(() => void queries.resetQueries()), []);
   if (user?.kind !== "user") return null;
   return (
-    <details className="menu who">
-      <summary className="button">{user.display_name}</summary>
-      <div className="panel stack">
-        <dl className="facts">
-          <dt>Address</dt>
-          <dd>{user.email}</dd>
-          <dt>Roles</dt>
-          <dd>{user.roles.length === 0 ? "none yet" : user.roles.join(", ")}</dd>
-          <dt>Session</dt>
-          <dd>until {momentText(Date.parse(user.expires_at)).slice(0, 16)}</dd>
-        </dl>
-        <button type="button" disabled={leave.isPending} onClick={() => leave.mutate()}>
-          Log out
-        </button>
-        {leave.isError && (
-          <p role="alert" className="tone-bad wrap">
-            You are still logged in: {leave.error.message}
-          </p>
-        )}
-      </div>
-    </details>
+    <div className="pad stack tight">
+      <dl className="facts">
+        <dt>Address</dt>
+        <dd>{user.email}</dd>
+        <dt>Roles</dt>
+        <dd>{user.roles.length === 0 ? "none yet" : user.roles.join(", ")}</dd>
+        <dt>Session</dt>
+        <dd>until {momentText(Date.parse(user.expires_at)).slice(0, 16)}</dd>
+      </dl>
+      <button type="button" disabled={leave.isPending} onClick={() => leave.mutate()}>
+        Log out
+      </button>
+      {leave.isError && (
+        <p role="alert" className="problem wrap">
+          You are still logged in: {leave.error.message}
+        </p>
+      )}
+    </div>
   );
 }
 

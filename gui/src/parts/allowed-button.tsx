@@ -1,6 +1,5 @@
 import { type ComponentProps, type ReactNode, useId } from "react";
 import type { Allowed } from "./allowed.ts";
-import "../styles/allowed.css";
 
 /** A button that says why it is disabled. It stays in the tab order, so that screen readers and the tooltip give the reason. */
 export function AllowedButton({ may, children, ...rest }: ComponentProps<"button"> & { may: Allowed }): ReactNode {

@@ -1,40 +1,56 @@
+import {
+  Ban,
+  Check,
+  Circle,
+  CircleDashed,
+  CircleSlash,
+  Hourglass,
+  LoaderCircle,
+  type LucideIcon,
+  Minus,
+  Pause,
+  TriangleAlert,
+  X,
+} from "lucide-react";
 import type { ReactNode } from "react";
 
 /** A sign and a word for each state: never the colour alone. */
-const LOOKS: Record<string, { sign: string; tone: string }> = {
-  PENDING: { sign: "○", tone: "quiet" },
-  RUNNING: { sign: "◐", tone: "busy" },
-  WAITING: { sign: "◷", tone: "busy" },
-  PAUSED: { sign: "‖", tone: "warn" },
-  COMPLETED: { sign: "✓", tone: "good" },
-  FAILED: { sign: "✕", tone: "bad" },
-  CANCELLED: { sign: "⊘", tone: "warn" },
-  SKIPPED: { sign: "–", tone: "quiet" },
-  ready: { sign: "✓", tone: "good" },
-  draining: { sign: "◐", tone: "warn" },
-  stale: { sign: "!", tone: "bad" },
-  offline: { sign: "○", tone: "quiet" },
+const LOOKS: Record<string, { Sign: LucideIcon; tone: string }> = {
+  PENDING: { Sign: CircleDashed, tone: "quiet" },
+  RUNNING: { Sign: LoaderCircle, tone: "busy" },
+  WAITING: { Sign: Hourglass, tone: "warn" },
+  PAUSED: { Sign: Pause, tone: "quiet" },
+  COMPLETED: { Sign: Check, tone: "good" },
+  FAILED: { Sign: X, tone: "bad" },
+  CANCELLED: { Sign: Ban, tone: "quiet" },
+  SKIPPED: { Sign: Minus, tone: "quiet" },
+  ready: { Sign: Check, tone: "good" },
+  draining: { Sign: CircleSlash, tone: "warn" },
+  stale: { Sign: TriangleAlert, tone: "bad" },
+  offline: { Sign: Circle, tone: "quiet" },
 };
+const UNKNOWN = { Sign: Circle, tone: "quiet" };
 
 /** A state of an execution, a step or a worker. `isOver`: the execution of this step has ended, so nothing is pending any more. */
 export function Status({
   of,
   short = false,
   isOver = false,
+  word,
 }: {
   of: string;
   short?: boolean;
   isOver?: boolean;
+  /** What it says in place of the state's own word: `Retrying in 12 s`. */
+  word?: ReactNode;
 }): ReactNode {
   const isUnreached = isOver && of === "PENDING";
-  const { sign, tone } = LOOKS[isUnreached ? "SKIPPED" : of] ?? { sign: "·", tone: "quiet" };
-  const word = isUnreached ? "not reached" : of.toLowerCase();
+  const { Sign, tone } = LOOKS[isUnreached ? "SKIPPED" : of] ?? UNKNOWN;
+  const own = isUnreached ? "not reached" : of.toLowerCase();
   return (
-    <span className={`status tone-${tone}`} data-status={of} title={word}>
-      <span aria-hidden="true" className="sign">
-        {sign}
-      </span>
-      {short ? <span className="unseen">{word}</span> : word}
+    <span className={`status tone-${tone} ${short ? "short" : ""}`} data-status={of} title={own}>
+      <Sign className="icon" aria-hidden="true" />
+      <span className={short ? "unseen" : "word"}>{word ?? own}</span>
     </span>
   );
 }
