@@ -1,4 +1,8 @@
-import type { ExecutionFilter } from "../../schema/rules/execution-filter.ts";
+import {
+  EXECUTION_STATES,
+  type ExecutionFilter,
+  type ExecutionStateName,
+} from "../../schema/rules/execution-filter.ts";
 import type { OriginKind } from "../../schema/rules/origin.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
@@ -39,12 +43,12 @@ export async function listExecutions(
   database: Database,
   filter: ExecutionFilter & Visible,
   request: PageRequest<string>,
-): Promise<Page<ShownRow, string>> {
+): Promise<Page<ListedRow, string>> {
   const { sql } = database;
   const { items: ids, ...rest } = await matchingExecutions(database, filter, request);
   if (ids.length === 0) return { items: [], ...rest };
-  const rows = await sql<(Stored & Shown)[]>`
-    select ${COLUMNS(sql, "e")}, ${sql.unsafe(SHOWN)},
+  const rows = await sql<(Stored & Shown & Present)[]>`
+    select ${COLUMNS(sql, "e")}, ${sql.unsafe(SHOWN)}, ${sql.unsafe(PRESENT)} as present,
       -- Of long results nothing is read.
       case when octet_length(e.result::text) <= ${LISTED_RESULT_BYTES_MAX} then e.result end as result,
       e.result is not null and octet_length(e.result::text) > ${LISTED_RESULT_BYTES_MAX} as "isLong"
@@ -52,6 +56,68 @@ export async function listExecutions(
     order by e.execution_id desc`;
   return { items: rows.map(rowOf), ...rest };
 }
+
+/** As many executions of each state are counted. */
+export const COUNTED_MAX = 1_000;
+
+/** How many executions there are in a state; with `more` at least so many. */
+export interface StateCount {
+  count: number;
+  more: boolean;
+}
+
+/** How many executions a filter means of each state that it asks for, of each of them {@link COUNTED_MAX} at most. */
+export async function countExecutions(
+  database: Database,
+  { status = [...EXECUTION_STATES], ...filter }: ExecutionFilter & Visible,
+): Promise<Partial<Record<ExecutionStateName, StateCount>>> {
+  const counts: Partial<Record<ExecutionStateName, StateCount>> = {};
+  // One after another: a page that asks has one connection's worth of the database, not six.
+  for (const state of status) {
+    const found = await matchingExecutions(database, { ...filter, status: [state] }, { limit: COUNTED_MAX });
+    counts[state] = { count: found.items.length, more: found.next !== undefined };
+  }
+  return counts;
+}
+
+/** Waits of an execution among which the soonest is looked for. */
+const WAITS_LOOKED_AT = 200;
+
+/**
+ * SQL: what the execution `e` does now, if it is open: a step that a worker has, else one that waits for a worker, else the wait that
+ * ends first. An index has its open commands; the first of these three that finds one is the last that is read.
+ */
+const PRESENT = `case when e.ended_at is null then (
+      select json_build_object('step', now.step, 'does', now.does, 'kind', now.kind, 'name', now.name, 'dueAt', now.due_at) from (
+        (select c.step, 'runs' as does, null as kind, null as name, null::timestamptz as due_at from flow.command as c
+          where c.execution_id = e.execution_id and c.status in ('CLAIMED', 'RUNNING') limit 1)
+        union all
+        (select c.step, 'queues', null, null, null from flow.command as c
+          where c.execution_id = e.execution_id and c.status = 'PENDING' limit 1)
+        union all
+        (select c.step, 'waits', w.kind, w.name, w.due_at from (
+            select command_id, step from flow.command
+            where execution_id = e.execution_id and status = 'PARKED' limit ${WAITS_LOOKED_AT}
+          ) as c join flow.wait as w using (command_id) order by w.due_at limit 1)
+      ) as now limit 1) end`;
+
+/** What an open execution does now: of several steps, one. */
+export interface PresentWork {
+  step: string;
+  does: "runs" | "queues" | "waits";
+  /** Of a wait: what kind of one, the signal's name, and when it ends by itself. */
+  kind: string | null;
+  name: string | null;
+  dueAt: string | null;
+}
+
+interface Present {
+  /** Null where nothing is open, as between two steps. */
+  present: PresentWork | null;
+}
+
+/** An execution as a list has it. */
+export type ListedRow = ShownRow & Present;
 
 /** SQL: what people see of the execution `e` beside its row. */
 const SHOWN = `json_build_object('kind', ${ORIGIN_KIND}, 'id', (${ORIGIN_ID})::text, 'name', case ${ORIGIN_KIND}

@@ -25,6 +25,7 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal, a
     resume: steering("resume", executions, audit),
     rerun: rerunRoute(executions),
     list: listing(executions),
+    counts: async ({ query, json }, c) => json({ counts: await executions.counts(await permitted(query, c)) }),
     detail: async ({ query: { steps_after }, maskedJson }, c) => {
       const stepsAfter = steps_after === undefined ? undefined : Number(steps_after);
       const { row, stepsTotal, ...told } = await executions.detail(executionId(c), stepsAfter);
@@ -91,16 +92,30 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal, a
 /** Lists what a caller asks for and may see. */
 function listing(executions: Pick<Executions, "list">): RouteHandler<typeof EXECUTION_ROUTES.list> {
   return async ({ query: { limit, cursor, ...parameters }, maskedJson }, c) => {
-    const filter = listFilter(parameters, c.req.query());
-    const { path } = filter;
-    // For a single path a user gets FORBIDDEN instead of an empty list.
-    const isOnePath = path !== undefined && !isPathPattern(path);
-    if (isOnePath) await c.var.permit("view", path);
-    const visible = isOnePath ? undefined : c.var.visible("view");
+    const filter = await permitted(parameters, c);
     const page = { limit: pageSize(limit), ...defined({ cursor }) };
-    const { items, nextCursor } = await executions.list({ ...filter, visible }, page);
-    return maskedJson({ executions: items.map((item) => itemOf(item, c)), next_cursor: nextCursor });
+    const { items, nextCursor } = await executions.list(filter, page);
+    const listed = items.map((item) => ({ ...itemOf(item, c), ...nowOf(item) }));
+    return maskedJson({ executions: listed, next_cursor: nextCursor });
   };
+}
+
+/** What a query asks for, of what the caller may see. */
+async function permitted(parameters: Parameters<typeof listFilter>[0], c: Context<RouteEnvironment>) {
+  const filter = listFilter(parameters, c.req.query());
+  const { path } = filter;
+  // For a single path a user gets FORBIDDEN instead of an empty list.
+  const isOnePath = path !== undefined && !isPathPattern(path);
+  if (isOnePath) await c.var.permit("view", path);
+  return { ...filter, visible: isOnePath ? undefined : c.var.visible("view") };
+}
+
+/** What an open execution of a list does now. */
+function nowOf({ present }: Awaited<ReturnType<Executions["list"]>>["items"][number]): Pick<ExecutionItem, "now"> {
+  if (present === null) return {};
+  const { step, does, kind, name, dueAt } = present;
+  const wait = kind !== null && { wait: { kind, name, until: dueAt === null ? null : new Date(dueAt).toISOString() } };
+  return { now: { step, does, ...wait } };
 }
 
 /** Pauses or resumes. Who did it stands in the log of the execution and in the audit log. */

@@ -159,12 +159,44 @@ export const ExecutionItem = v.object({
     v.pipe(JsonValue, v.description("In a list only where it is short; the execution itself has all of it.")),
   ),
   error: ErrorAnswer,
+  now: v.exactOptional(
+    v.pipe(
+      v.object({
+        step: v.string(),
+        does: v.pipe(
+          v.picklist(["runs", "queues", "waits"]),
+          v.description("`queues`: it waits for a worker. `waits`: for what `wait` says."),
+        ),
+        wait: v.exactOptional(
+          v.object({
+            kind: v.pipe(v.string(), v.description("timer, signal, retry, …")),
+            name: v.pipe(v.nullable(v.string()), v.description("Of a signal.")),
+            until: v.pipe(v.nullable(Timestamp), v.description("When it ends by itself; null: never.")),
+          }),
+        ),
+      }),
+      v.description("In a list, of one that is open: what it does now; of several steps, one."),
+    ),
+  ),
 });
 export type ExecutionItem = v.InferOutput<typeof ExecutionItem>;
 
 /** Answer of `GET /api/executions`: newest first. */
 export const ExecutionsAnswer = v.object({ executions: v.array(ExecutionItem), next_cursor: NextCursor });
 export type ExecutionsAnswer = v.InferOutput<typeof ExecutionsAnswer>;
+
+const Counted = v.object({
+  count,
+  more: v.pipe(v.boolean(), v.description("There are more than these, of which the newest were counted.")),
+});
+
+/** Answer of `GET /api/executions/counts`. */
+export const ExecutionCountsAnswer = v.object({
+  counts: v.pipe(
+    v.record(v.picklist(EXECUTION_STATES), Counted),
+    v.description("By state; only the states that were asked for, each up to 1,000."),
+  ),
+});
 
 /** One step of an execution. */
 export const StepAnswer = v.object({

@@ -7,6 +7,7 @@ import {
   ExecuteAnswer,
   ExecuteBody,
   ExecutionAnswer,
+  ExecutionCountsAnswer,
   ExecutionQuery,
   ExecutionStateAnswer,
   ExecutionsAnswer,
@@ -18,7 +19,7 @@ import {
 } from "../api/executions.ts";
 import { RenderedAnswer, RenderedQuery } from "../api/rendered.ts";
 import { RerunAnswer, RerunBody } from "../api/steering.ts";
-import { ExecutionsQuery } from "../rules/execution-filter-schema.ts";
+import { ExecutionCountsQuery, ExecutionsQuery } from "../rules/execution-filter-schema.ts";
 import { LineageAnswer } from "../rules/lineage.ts";
 import { PageQuery } from "../words/wire.ts";
 import { contract } from "./contract.ts";
@@ -49,6 +50,16 @@ export const EXECUTION_ROUTES = {
     user: { action: "view", of: "list" },
     query: ExecutionsQuery,
     answer: ExecutionsAnswer,
+    refusals: [422],
+  }),
+  counts: contract({
+    method: "get",
+    path: "/api/executions/counts",
+    summary: "How many executions a list has of each state",
+    access: "operator",
+    user: { action: "view", of: "list" },
+    query: ExecutionCountsQuery,
+    answer: ExecutionCountsAnswer,
     refusals: [422],
   }),
   detail: contract({

@@ -138,6 +138,9 @@ export const ExecutionsQuery = v.object({
   execution_ids: described(`With one of these ids: \`7211,7212\`, ${FILTER_IDS_MAX} at most.`),
 });
 
+/** Which executions are counted: as {@link ExecutionsQuery}, without its pages. */
+export const ExecutionCountsQuery = v.omit(ExecutionsQuery, ["limit", "cursor"]);
+
 /** A parameter whose text the filter's schema checks. */
 function described(words: string) {
   return v.exactOptional(v.pipe(v.string(), v.description(words)));

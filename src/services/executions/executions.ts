@@ -7,8 +7,10 @@ import { type EventListQuery, type EventPage, listEvents } from "../../repositor
 import { type EventMarks, type EventMarksQuery, markEvents } from "../../repositories/executions/event-marks.ts";
 import { deleteExecution } from "../../repositories/executions/execution-delete.ts";
 import {
+  countExecutions,
   findExecution,
   findShownExecution,
+  type ListedRow,
   listExecutions,
   listOpenChildren,
   type ShownRow,
@@ -55,7 +57,9 @@ export interface Executions extends Pausing {
   /** See {@link rerunExecutions}. */
   rerun(executionId: string, request: RerunRequest): Promise<Rerun>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
-  list(filter: ExecutionFilter & Visible, page: PageQuery): Promise<Listed<ShownRow>>;
+  list(filter: ExecutionFilter & Visible, page: PageQuery): Promise<Listed<ListedRow>>;
+  /** See {@link countExecutions}. */
+  counts(filter: ExecutionFilter & Visible): ReturnType<typeof countExecutions>;
   /** With `stepsAfter`, an event's id, only the steps to which something happened after it; all steps if too much happened. */
   detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
   /**
@@ -132,6 +136,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const { items, next } = await listExecutions(database, filter, { limit, ...key });
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
+    counts: (filter) => countExecutions(database, filter),
     async detail(executionId, stepsAfter) {
       const row = await findShownExecution(database, executionId);
       if (row === undefined) throw unknownExecution(executionId);

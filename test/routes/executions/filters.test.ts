@@ -185,3 +185,35 @@ test("labels are refused where there are too many, or one of them is none", asyn
   }
   assert.equal((await start({ ["a".repeat(63)]: "x".repeat(256), "a/b.c-d_e": "ä b, c=d" })).status, 200);
 });
+
+test("a list says what an open execution does now: it waits for a worker, or one has it", async () => {
+  await work.register("now/one", ONE_STEP);
+  const id = await work.execute("now/one");
+  const now = async () => ((await work.get("/api/executions?path=now/one")).body["executions"] as Body[])[0]?.["now"];
+  const [{ step, does } = {}] = [(await now()) as Body];
+  assert.deepEqual([typeof step, does], ["string", "queues"]);
+  const [command] = (await work.claim("w", 100)).filter(({ execution_id }) => execution_id === id);
+  assert.ok(command !== undefined);
+  assert.deepEqual(await now(), { step, does: "runs" });
+  await work.finish("w", command);
+  assert.equal(await now(), undefined, "it has ended");
+});
+
+test("executions are counted by state, as the same filter lists them", async () => {
+  await work.register("counted/one", ONE_STEP);
+  const countsOf = async (query: string) => (await work.get(`/api/executions/counts?${query}`)).body["counts"] as Body;
+  const none = { count: 0, more: false };
+  assert.deepEqual((await countsOf("path=counted/*"))["RUNNING"], none);
+  const first = await work.execute("counted/one");
+  await work.execute("counted/one");
+  await work.post(`/api/executions/${first}/cancel`);
+  const counts = await countsOf("q=path:counted/*");
+  assert.deepEqual(counts["CANCELLED"], { count: 1, more: false });
+  const all = Object.values(counts) as { count: number }[];
+  assert.equal(
+    all.reduce((sum, { count }) => sum + count, 0),
+    2,
+  );
+  assert.deepEqual(await countsOf("path=counted/*&status=CANCELLED"), { CANCELLED: { count: 1, more: false } });
+  assert.equal((await work.get("/api/executions/counts?q=stat:x")).status, 422);
+});

@@ -41,6 +41,30 @@ test("a step waits for a signal: the detail says for which, and the row has no t
   assert.equal((await send(id, "payment", { key: "4711" })).status, 409);
 });
 
+test("a list says what an execution waits for, and until when; of two waits the one that ends first", async () => {
+  await work.register(
+    "s/two",
+    `  - { step: start, tool: { kind: noop }, next: { spec: { mode: inclusive }, arcs: [{ step: asked }, { step: later }] } }
+  - { step: asked, tool: { kind: wait, signal: go } }
+  - { step: later, tool: { kind: wait, for: 600 } }
+`,
+  );
+  await work.execute("s/two");
+  const nowOf = async (path: string) =>
+    ((await work.get(`/api/executions?path=${path}`)).body["executions"] as Body[])[0]?.["now"] as Body;
+  const { step, does, wait } = await nowOf("s/two");
+  const { kind, name, until } = wait as Body;
+  assert.deepEqual([step, does, kind, name], ["later", "waits", "timer", null]);
+  assert.ok(Date.parse(String(until)) > Date.now() + 500_000, String(until));
+  await work.register("s/asked", "  - { step: asked, tool: { kind: wait, signal: go } }\n");
+  await work.execute("s/asked");
+  assert.deepEqual(await nowOf("s/asked"), {
+    step: "asked",
+    does: "waits",
+    wait: { kind: "signal", name: "go", until: null },
+  });
+});
+
 test("what is no signal is refused, and says why", async () => {
   const id = await work.execute("s/paid", { workload: { order: 1 } });
   const refused: [name: string, body: Body, words: RegExp][] = [
