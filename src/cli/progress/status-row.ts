@@ -47,6 +47,9 @@ function stateOf(step: StepAnswer, fresh: StepState): StepState {
     error: step.error == null ? null : taskError(step.error),
     loop: step.loop ?? null,
     ...(step.overridden !== undefined && { overridden: { ...step.overridden, at: Date.parse(step.overridden.at) } }),
+    ...(step.overridden_iterations !== undefined && {
+      iterationsByHand: step.overridden_iterations.map((one) => ({ ...one, at: Date.parse(one.at) })),
+    }),
   };
 }
 

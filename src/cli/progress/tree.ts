@@ -146,7 +146,7 @@ function detailOf(row: StepRow, kind: RowKind, now: number): string {
   } else if (row.attempts > 1) parts.push(plural(row.attempts, "attempt"));
   if (row.progress !== undefined) parts.push(progressText(row.progress.numbers));
   if (state.runs > 1) parts.push(`run ${state.runs}`);
-  parts.push(...byHand);
+  parts.push(...byHand, ...iterationsByHand(state));
   // The message that a step failed by hand has by itself says the same.
   const isSaid = byHand.length > 0 && state.error?.code === "OVERRIDDEN";
   if (kind === "failed" && !isSaid) parts.push(firstLine(state.error?.message ?? ""));
@@ -159,6 +159,14 @@ const ENDED = { skip: "skipped", complete: "completed", fail: "failed" } as cons
 /** `skipped by olga: the source is gone`. */
 function overrideText({ action, by, reason }: NonNullable<StepRow["state"]["overridden"]>): string {
   return `${ENDED[action]} by ${by === undefined ? "hand" : cleanText(by)}: ${firstLine(reason)}`;
+}
+
+/** `iteration 17 skipped by olga: the file is broken`, or how many. */
+function iterationsByHand({ iterationsByHand: ended = [] }: StepRow["state"]): string[] {
+  const [first] = ended;
+  if (first === undefined) return [];
+  if (ended.length === 1) return [`iteration ${first.iteration} ${overrideText(first)}`];
+  return [`${plural(ended.length, "iteration")} ended by hand`];
 }
 
 /** The reason is valid while the command has no worker. */

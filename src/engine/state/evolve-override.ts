@@ -2,7 +2,15 @@ import { defined } from "../../schema/words/defined.ts";
 import type { EventOf } from "../../schema/words/event.ts";
 import { countersOf, hasEnded, overrideIteration } from "./evolve-loop.ts";
 import { isReused } from "./kept-iterations.ts";
-import { type ExecutionState, type LoopState, type OpenCommand, type StepState, stepState } from "./state.ts";
+import {
+  type ExecutionState,
+  ITERATIONS_BY_HAND_MAX,
+  type LoopState,
+  type OpenCommand,
+  type Override,
+  type StepState,
+  stepState,
+} from "./state.ts";
 
 /**
  * The part of `evolve` that concerns a step which a person ends. What runs of it has ended with the event: its commands are still open
@@ -12,10 +20,7 @@ export function evolveOverride(state: ExecutionState, event: EventOf<"step.overr
   const { type: _, step: name, iteration, ...override } = event;
   const step = stepState(state, name);
   const { run } = step;
-  if (iteration === undefined) {
-    const { at, action, by, reason } = override;
-    step.overridden = { at, action, ...defined({ by }), reason };
-  }
+  noteByHand(step, iteration, override);
   if (run === null) {
     step.override = override;
     return state;
@@ -37,6 +42,23 @@ export function evolveOverride(state: ExecutionState, event: EventOf<"step.overr
   }
   step.loop = countersOf(loop);
   return state;
+}
+
+function noteByHand(step: StepState, iteration: number | undefined, { at, action, by, reason }: Override): void {
+  const byHand = { at, action, ...defined({ by }), reason };
+  if (iteration === undefined) {
+    step.overridden = byHand;
+    return;
+  }
+  step.iterationsByHand ??= [];
+  step.iterationsByHand.push({ iteration, ...byHand });
+  if (step.iterationsByHand.length > ITERATIONS_BY_HAND_MAX) step.iterationsByHand.shift();
+}
+
+/** What is known of ends by hand is that of an earlier run. */
+export function forgetByHand(step: StepState): void {
+  delete step.overridden;
+  delete step.iterationsByHand;
 }
 
 /** Open iterations of a step's loop. */

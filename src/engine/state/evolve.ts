@@ -2,7 +2,7 @@ import type { EventOf, Fired, FlowEvent, Write } from "../../schema/words/event.
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { evolveLoop, loopCommandCancelled, loopResult } from "./evolve-loop.ts";
-import { evolveOverride } from "./evolve-override.ts";
+import { evolveOverride, forgetByHand } from "./evolve-override.ts";
 import { beginRerun, copied, restored } from "./evolve-rerun.ts";
 import { evolveWait } from "./evolve-wait.ts";
 import { cancelledError, joinTasks, withRuns } from "./results.ts";
@@ -151,7 +151,7 @@ function startRun(state: ExecutionState, name: string, stepRunId: string, at: nu
   step.endedAt = null;
   step.error = null;
   step.loop = null;
-  delete step.overridden;
+  forgetByHand(step);
   delete step.reusedFrom;
   const given = Object.keys(step.given ?? {});
   step.run = {
@@ -301,7 +301,7 @@ function stepEnded(
   const step = stepState(state, event.step);
   if (step.run?.loop != null) step.result = loopResult(step.run.loop, status === "COMPLETED" ? "completed" : "failed");
   else if (step.run === null && step.override !== undefined) takeOverride(state, step, step.override);
-  else if (step.run === null) delete step.overridden;
+  else if (step.run === null) forgetByHand(step);
   step.status = status;
   step.error = error;
   step.endedAt = event.at;
@@ -367,7 +367,7 @@ function skipped(state: ExecutionState, event: EventOf<"step.skipped">): Executi
   step.endedAt = event.at;
   delete step.given;
   delete step.reusedFrom;
-  if (event.reason !== "overridden") delete step.overridden;
+  if (event.reason !== "overridden") forgetByHand(step);
   applyWrites(state, event.set);
   followArcs(state, event.step, event.next);
   return state;

@@ -114,7 +114,9 @@ export interface StepState {
   /** How it is to end when it is reached: a person has said so before it began. */
   override?: Override;
   /** Who has ended it by hand and why, for people: in its last run, or for the one to come. */
-  overridden?: Pick<Override, "at" | "action" | "by" | "reason">;
+  overridden?: ByHand;
+  /** The same of single iterations of its loop, the newest {@link ITERATIONS_BY_HAND_MAX}, in the order in which they were ended. */
+  iterationsByHand?: (ByHand & { iteration: number })[];
   /** Where it ran, if not in this execution. */
   reusedFrom?: ReusedFrom;
   /** Replaces its input, by key, when it starts. */
@@ -122,6 +124,12 @@ export interface StepState {
   /** What its loop takes over from an earlier run, until that is looked through. */
   kept?: KeptLoop;
 }
+
+/** Of how many iterations that people ended the state has who and why. The log has all. */
+export const ITERATIONS_BY_HAND_MAX = 100;
+
+/** Who has ended something by hand, when, how and why. */
+export type ByHand = Pick<Override, "at" | "action" | "by" | "reason">;
 
 /** The end that a person has given to a step, and when. */
 export type Override = { at: number } & Overridden;

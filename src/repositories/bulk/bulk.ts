@@ -74,8 +74,8 @@ export async function findBulkByKey({ sql }: Database, caller: string, key: stri
 }
 
 /**
- * Changes its status if it is one of `from`; undefined if it is not. A paused one belongs to no server. One that is cancelled keeps its
- * server until that has ended what it had begun.
+ * Changes its status if it is one of `from`; undefined if it is not. One that is paused or cancelled keeps its server until that has
+ * ended what it had begun.
  */
 export async function setBulkStatus(
   { sql }: Database,
@@ -85,7 +85,6 @@ export async function setBulkStatus(
 ): Promise<BulkRow | undefined> {
   const [row] = await sql<BulkRow[]>`
     update flow.bulk set status = ${to}, updated_at = now(), ended_at = ${to === "cancelled" ? sql`now()` : null}
-      ${to === "cancelled" ? sql`` : sql`, worker = null, lease_expires_at = null`}
     where bulk_id = ${bulkId} and status = any(${[...from]}::text[])
     returning ${COLUMNS(sql)}`;
   return row;
@@ -93,7 +92,7 @@ export async function setBulkStatus(
 
 /**
  * Takes, for this server and this long, the operation on which no server worked for longest, of those that no other one works on: one
- * that is running, or that was cancelled while a server worked on it. Undefined if not found.
+ * that is running, or that was paused or cancelled while a server worked on it. Undefined if not found.
  */
 export async function claimBulk({ sql }: Database, worker: string, leaseMs: number): Promise<BulkRow | undefined> {
   const [row] = await sql<BulkRow[]>`
@@ -107,6 +106,18 @@ export async function claimBulk({ sql }: Database, worker: string, leaseMs: numb
     )
     returning ${COLUMNS(sql)}`;
   return row;
+}
+
+/** Prolongs the right of this server to an operation; false if it has that no more. */
+export async function renewBulk(
+  { sql }: Database,
+  { bulkId, worker }: { bulkId: string; worker: string },
+  leaseMs: number,
+): Promise<boolean> {
+  const { count } = await sql`
+    update flow.bulk set lease_expires_at = now() + ${leaseMs}::float8 * interval '1 millisecond'
+    where bulk_id = ${bulkId} and worker = ${worker}`;
+  return count > 0;
 }
 
 /** Gives an operation up if nothing of it is left to be worked on: a running one has ended then. */

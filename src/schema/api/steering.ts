@@ -297,14 +297,17 @@ export const BulkAnswer = v.object({
 });
 export type BulkAnswer = v.InferOutput<typeof BulkAnswer>;
 
-/** Who has ended a step by hand, how, and why. */
+/** Who has ended something by hand, how, and why. */
+export const OverriddenFields = {
+  action: v.picklist(["skip", "complete", "fail"]),
+  reason: v.string(),
+  by: v.exactOptional(v.string()),
+  at: Timestamp,
+};
+
+/** Who has ended a step by hand. */
 export const OverriddenAnswer = v.pipe(
-  v.object({
-    action: v.picklist(["skip", "complete", "fail"]),
-    reason: v.string(),
-    by: v.exactOptional(v.string()),
-    at: Timestamp,
-  }),
+  v.object(OverriddenFields),
   v.description("A person has ended it; where it has not begun, it ends like this when it is reached."),
 );
 

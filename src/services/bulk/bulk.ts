@@ -7,6 +7,7 @@ import {
   findBulkByKey,
   insertBulk,
   releaseBulk,
+  renewBulk,
   setBulkStatus,
 } from "../../repositories/bulk/bulk.ts";
 import {
@@ -117,6 +118,8 @@ const PAGE = 5_000;
 const LOOK_MS = 20_000;
 /** Items that are begun together, and are under way at a time: as many may be repeated by another server if this one dies. */
 export const SLICE = 8;
+const LEASE_MS = 5_000;
+const RENEW_MS_MIN = 20;
 /** How long one run works, ms. */
 const RUN_MS = 2_000;
 /** Longest time for the plans of a preview, ms; those that are not made by then are left out. */
@@ -220,7 +223,7 @@ async function matchedBy(
 
 /** Works on some items of one operation; false if no operation is under way, or its executions cannot be reached. */
 async function workOnSlice(deps: BulkDeps): Promise<boolean> {
-  const { database, holder, leaseMs = 5_000 } = deps;
+  const { database, holder, leaseMs = LEASE_MS } = deps;
   const operation = await claimBulk(database, holder, leaseMs);
   if (operation === undefined) return false;
   const { bulkId } = operation;
@@ -229,7 +232,8 @@ async function workOnSlice(deps: BulkDeps): Promise<boolean> {
     await completeBulk(database, bulkId);
     return true;
   }
-  const all = await Promise.all(items.map((item) => decideBulkItem(deps, operation, item)));
+  const stopRenewing = renewing(deps, bulkId);
+  const all = await Promise.all(items.map((item) => decideBulkItem(deps, operation, item))).finally(stopRenewing);
   const decided = all.filter((one) => one !== undefined);
   // An item and its row of the audit log: both or neither.
   await transaction(database, async (tx) => {
@@ -242,6 +246,18 @@ async function workOnSlice(deps: BulkDeps): Promise<boolean> {
   });
   // What could not be tried stays begun, and is tried by a later run.
   return decided.length === all.length;
+}
+
+/** Keeps an operation for this server while something of it is under way: another one would begin the same. Returns what ends that. */
+function renewing({ database, holder, leaseMs = LEASE_MS }: BulkDeps, bulkId: string): () => void {
+  const renew = async () => {
+    // Without the database nobody else can take it either.
+    const isHeld = await renewBulk(database, { bulkId, worker: holder }, leaseMs).catch(() => true);
+    if (!isHeld) stop();
+  };
+  const timer = setInterval(() => void renew(), Math.max(leaseMs / 3, RENEW_MS_MIN)).unref();
+  const stop = () => clearInterval(timer);
+  return stop;
 }
 
 const STEPS: Record<"cancel" | "pause" | "resume", [from: BulkStatus[], to: BulkStatus]> = {

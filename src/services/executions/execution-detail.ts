@@ -125,7 +125,7 @@ function stepAnswer(name: string, step: StepState | undefined): StepAnswer {
       order: 0,
     };
   }
-  const { startedAt, endedAt, loop, error, overridden } = step;
+  const { startedAt, endedAt, loop, error, overridden, iterationsByHand } = step;
   return {
     name,
     status: step.status,
@@ -138,12 +138,19 @@ function stepAnswer(name: string, step: StepState | undefined): StepAnswer {
     ...(loop !== null && { loop: { ...loop } }),
     ...(error !== null && { error: { ...error } }),
     ...(step.reusedFrom !== undefined && { reused_from: { ...step.reusedFrom } }),
-    ...(overridden !== undefined && { overridden: { ...overridden, at: new Date(overridden.at).toISOString() } }),
+    ...(overridden !== undefined && { overridden: { ...overridden, at: isoTime(overridden.at) } }),
+    ...(iterationsByHand !== undefined && {
+      overridden_iterations: iterationsByHand.map((one) => ({ ...one, at: isoTime(one.at) })),
+    }),
   };
 }
 
 function timeOf(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
+  return at === null ? null : isoTime(at);
+}
+
+function isoTime(at: number): string {
+  return new Date(at).toISOString();
 }
 
 /**

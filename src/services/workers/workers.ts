@@ -167,7 +167,9 @@ export function createWorkers(deps: WorkersDeps): Workers {
         if (listener === undefined || told.cancel.length > 0 || told.lost.length > 0) return { ...told, leaseMs };
         const { commands, iterations } = await listener.next(waitMs, signal);
         // Told at each heartbeat, and not without a wait each time: the command that goes on is listed for long.
-        return { cancel: commands, iterations: [...told.iterations, ...iterations], lost: [], leaseMs };
+        const since = new Set(iterations.map(({ commandId }) => commandId));
+        const before = told.iterations.filter(({ commandId }) => !since.has(commandId));
+        return { cancel: commands, iterations: [...before, ...iterations], lost: [], leaseMs };
       } finally {
         listener?.close();
         if (left.aborted && instance !== undefined) brokenOff.left({ name, instance });

@@ -50,6 +50,25 @@ test("a step that a person has ended says who and why", () => {
   ]);
 });
 
+test("a loop of which a person has ended iterations says who and why of one, and how many of several", () => {
+  const run = watchedRun();
+  const byHand = (iteration: number): FlowEvent => ({
+    ...{
+      type: "step.overridden",
+      at: BEGIN + 5,
+      step: "load",
+      iteration,
+      action: "skip",
+      by: "olga",
+      reason: "broken",
+    },
+  });
+  run.happen("1", begun("1", "demo", 0), loopStarted("load", 0, 9), iterationsIssued("load", 0, 0, 9), byHand(7));
+  assert.match(draw(run, { now: BEGIN + 1_000 })[0] ?? "", / {2}iteration 7 skipped by olga: broken$/);
+  run.happen("1", byHand(2));
+  assert.match(draw(run, { now: BEGIN + 1_000 })[0] ?? "", / {2}2 iterations ended by hand$/);
+});
+
 test("a step whose task reports progress shows it while the task runs", () => {
   const run = watchedRun();
   run.happen("1", begun("1", "demo", 0), started("copy", 0), progressed("copy", 500, { rows_written: 1, chunks: 1 }));

@@ -255,6 +255,33 @@ workflow:
   given(text).when(done("a"), skip("join"), done("left"), failed("right")).is({ status: "FAILED" });
 });
 
+test("who has ended iterations is known until the step runs again, of the newest hundred", () => {
+  const around = `
+workflow:
+  - step: a
+    loop: { in: 150, iterator: n, spec: { mode: parallel, max_in_flight: 1 } }
+    next: b
+  - step: b
+    next: { arcs: [{ step: a, when: "{{ again }}" }] }
+workload: { again: true }
+`;
+  const run = given(around).when(skip("a", 7), complete("a", 9, 0));
+  const noted = () =>
+    run.state.steps["a"]?.iterationsByHand?.map(({ iteration, action, reason }) => [iteration, action, reason]);
+  assert.deepEqual(noted(), [
+    [7, "skip", "stuck"],
+    [0, "complete", "stuck"],
+  ]);
+  for (let iteration = 149; iteration > 40; iteration -= 1) run.when(skip("a", iteration));
+  assert.deepEqual([noted()?.length, noted()?.at(0)?.[0], noted()?.at(-1)?.[0]], [100, 140, 41]);
+  assert.equal(run.state.steps["a"]?.overridden, undefined);
+  run.when(skip("a"));
+  assert.equal(noted()?.length, 100);
+  run.when(claimed("b"), done("b"));
+  assert.equal(run.state.steps["a"]?.status, "RUNNING");
+  assert.equal(noted(), undefined);
+});
+
 test("who has ended a step is known until it runs again", () => {
   const around = `
 workflow:

@@ -14,16 +14,24 @@ export interface EventGate {
 /** Key of the advisory lock; each test has a database of its own. */
 const KEY = 4_711;
 
+/** Holds back every statement that writes an event of this type: {@link closeGate}. */
+export async function closeEventGate(database: Database, eventType: string): Promise<EventGate> {
+  return await closeGate(database, "insert on flow.event_log", `new.body like '%"type":"${eventType}"%'`);
+}
+
 /**
- * Holds back every statement that writes an event of this type, so that a process can be killed between two commits that
- * otherwise follow each other within a millisecond. It is real PostgreSQL that waits, in a trigger.
+ * Holds back every statement that changes such a row, so that a process can be killed between two commits that otherwise follow each
+ * other within a millisecond. It is real PostgreSQL that waits, in a trigger.
+ *
+ * @param change `insert on flow.event_log`
+ * @param when SQL about the row, as `new`.
  */
-export async function closeEventGate({ sql }: Database, eventType: string): Promise<EventGate> {
+export async function closeGate({ sql }: Database, change: string, when: string): Promise<EventGate> {
   await sql.unsafe(`
     create or replace function flow.test_gate() returns trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock_shared(${KEY}); return new; end $$;
-    create or replace trigger test_gate before insert on flow.event_log
-      for each row when (new.body like '%"type":"${eventType}"%') execute function flow.test_gate()`);
+    create or replace trigger test_gate before ${change}
+      for each row when (${when}) execute function flow.test_gate()`);
   const holder = await sql.reserve();
   await holder`select pg_advisory_lock(${KEY})`;
   const waiting = async () =>
@@ -31,7 +39,7 @@ export async function closeEventGate({ sql }: Database, eventType: string): Prom
       select pid from pg_locks where locktype = 'advisory' and objid = ${KEY} and not granted
         and database = (select oid from pg_database where datname = current_database())`;
   return {
-    reached: () => until(`an event ${eventType} is about to be written`, async () => (await waiting())[0]?.pid),
+    reached: () => until(`${change} where ${when} is about to be written`, async () => (await waiting())[0]?.pid),
     async cutOff() {
       for (const { pid } of await waiting()) await sql`select pg_terminate_backend(${pid}, 5000)`;
     },

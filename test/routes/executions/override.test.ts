@@ -94,6 +94,10 @@ test("one iteration is completed, the others go on; then the loop as a whole", a
     (await override(id, "each", { action: "complete", result: "x", iteration: 0 })).body["status"],
     "RUNNING",
   );
+  const [step] = (await detailOf(id, there))["steps"] as Body[];
+  const [{ at, by, ...ended } = {}] = (step?.["overridden_iterations"] ?? []) as Body[];
+  assert.deepEqual([ended, step?.["overridden"]], [{ iteration: 0, action: "complete", reason: "stuck" }, undefined]);
+  assert.ok(typeof by === "string" && Date.parse(String(at)) > 0, "who, and when");
   assert.equal((await override(id, "each", { iteration: 0 })).status, 409);
   assert.equal((await override(id, "each", { iteration: 3 })).status, 404);
   assert.equal((await claimed(id)).length, 1, "its place is free for the third");
@@ -127,9 +131,14 @@ test("the worker of a command of several iterations is told which one was ended,
   assert.deepEqual((await waiting).body["cancel_iterations"], stopped);
   // What was told is told again, without holding back the wait for something new.
   assert.deepEqual((await beat()).body["cancel_iterations"], stopped);
+  const waitingOn = beat(30_000);
+  await beat();
   assert.deepEqual((await override(id, "each", { iteration: 2 }, there)).status, 202);
+  await api.service.cancelNotices.tell([{ commandId: command_id, worker: "s" }]);
+  const both = [{ command_id, iterations: [1, 2] }];
+  assert.deepEqual((await waitingOn).body["cancel_iterations"], both);
   const { body } = await beat();
-  assert.deepEqual(body["cancel_iterations"], [{ command_id, iterations: [1, 2] }]);
+  assert.deepEqual(body["cancel_iterations"], both);
   assert.deepEqual(body["cancel"], []);
   // With the last one the command has nothing left, and is cancelled as a whole.
   assert.equal((await override(id, "each", { iteration: 0 })).status, 202);

@@ -189,6 +189,66 @@ test("a server that only stood still goes on beside the one that took over: noth
   await assertRepeatedOnce(id, ids);
 });
 
+test("a server that takes longer than its lease renews it: no other one begins the same, also if the operation is paused and resumed meanwhile", async () => {
+  const ids = await ended(SLICE + 1);
+  const id = await start(ids);
+  const [working, begin] = signal();
+  const [allowed, allow] = signal();
+  const slowly: Executions["rerun"] = async (original, request) => {
+    begin();
+    await allowed;
+    return await elsewhere.service.executions.rerun(original, request);
+  };
+  const slow = server("slow", { leaseMs: 200, rerun: slowly }).workOff();
+  await working;
+  await outlasted(id);
+  const other = server("other", { rerun: () => assert.fail("It was begun a second time") });
+  assert.equal(await other.workOff(), false);
+  await work.post(`/api/executions/bulk/${id}/pause`, {});
+  assert.equal(await other.workOff(), false);
+  await work.post(`/api/executions/bulk/${id}/resume`, {});
+  assert.equal(await other.workOff(), false);
+  await outlasted(id);
+  assert.equal(await other.workOff(), false);
+  allow();
+  await slow;
+  await workOff();
+  await assertRepeatedOnce(id, ids);
+});
+
+/** Resolves when the present lease of an operation is over, and another one has begun before. */
+async function outlasted(bulkId: string): Promise<void> {
+  const leaseOf = async () => {
+    const [row] = await api.database.sql<{ until: Date; isOver: boolean }[]>`
+      select lease_expires_at as until, lease_expires_at < now() as "isOver" from flow.bulk where bulk_id = ${bulkId}`;
+    assert.equal(row?.isOver, false);
+    return row?.until.getTime() ?? 0;
+  };
+  const first = await leaseOf();
+  for (;;) {
+    const [row] = await api.database.sql<{ now: Date }[]>`select now() as now`;
+    if ((await leaseOf()) > first && (row?.now.getTime() ?? 0) > first) return;
+  }
+}
+
+test("an operation that is paused in the midst belongs to no server once what was begun has ended", async () => {
+  const ids = await ended(SLICE + 1);
+  const id = await start(ids);
+  const rerun: Executions["rerun"] = async (original, request) => {
+    await work.post(`/api/executions/bulk/${id}/pause`, {});
+    return await elsewhere.service.executions.rerun(original, request);
+  };
+  await workOff(server("first", { rerun }));
+  const [row] = await api.database.sql<{ worker: string | null }[]>`
+    select worker from flow.bulk where bulk_id = ${id}`;
+  assert.equal(row?.worker, null);
+  assert.deepEqual((await find(id))["counts"], counts(ids.length, SLICE));
+  assert.equal(await server("other").workOff(), false);
+  await work.post(`/api/executions/bulk/${id}/resume`, {});
+  await workOff(server("other"));
+  await assertRepeatedOnce(id, ids);
+});
+
 test("two servers at once repeat each execution once", async () => {
   const ids = await ended(3 * SLICE + 1);
   const id = await start(ids);
