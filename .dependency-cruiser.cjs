@@ -3,7 +3,11 @@
 /** Folder → folders of ours it may import (besides itself), and packages and Node modules it may use. */
 const TABLE = {
   schema: { folders: [], packages: ["valibot"], node: [] },
-  language: { folders: ["schema"], packages: ["yaml", "valibot", "fastest-levenshtein", "json-p3"], node: [] },
+  language: {
+    folders: ["schema"],
+    packages: ["yaml", "valibot", "fastest-levenshtein", "json-p3", "croner"],
+    node: [],
+  },
   engine: { folders: ["schema", "language"], packages: [], node: [] },
   ports: { folders: ["schema"], packages: [], node: [] },
   platform: {
@@ -116,8 +120,9 @@ const ROOMS = {
     state: [],
   },
   language: {
-    load: ["document", "document/source", "views"],
-    document: ["document/source", "template", "words"],
+    load: ["document", "document/source", "document/triggers", "views"],
+    document: ["document/source", "document/triggers", "template", "words"],
+    "document/triggers": ["document/source", "words"],
     "document/source": ["words"],
     template: ["expression", "expression/parsing", "views", "words"],
     expression: ["expression/parsing", "views", "words"],
@@ -135,6 +140,7 @@ const ROOMS = {
     workers: ["access", "database", "tables"],
     bulk: ["database", "tables"],
     signals: ["database", "tables"],
+    triggers: ["database", "tables"],
     executions: ["orchestration", "database", "tables"],
     doctor: ["orchestration", "database", "tables"],
     orchestration: ["access", "database", "tables"],
@@ -162,14 +168,22 @@ const ROOMS = {
     // A tool that runs an execution again reads the same body.
     mcp: ["executions", "http", "streams"],
     results: ["http"],
+    triggers: ["http"],
     system: ["http"],
     workers: ["http", "streams"],
   },
-  schema: { routes: ["api", "rules", "words"], documents: ["api", "words"], api: ["rules", "words"], rules: ["words"] },
+  schema: {
+    routes: ["triggers", "api", "rules", "words"],
+    triggers: ["api", "words"],
+    documents: ["triggers", "api", "words"],
+    api: ["rules", "words"],
+    rules: ["words"],
+  },
   services: {
     login: ["credentials", "access"],
     bulk: ["executions", "access", "*"],
     signals: ["orchestration", "access"],
+    triggers: ["executions", "access", "catalog", "*"],
     mcp: ["executions", "catalog"],
     overview: ["diagnosis", "workers"],
     diagnosis: ["orchestration/memory"],

@@ -31,6 +31,7 @@ import type { Batches } from "../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../services/orchestration/orchestrator.ts";
 import type { Results } from "../services/results/results.ts";
 import type { KeyedSignals } from "../services/signals/keyed-signals.ts";
+import type { Triggers } from "../services/triggers/triggers.ts";
 import type { Pools } from "../services/workers/pools.ts";
 import type { PresentClaims } from "../services/workers/present-claims.ts";
 import type { Workers } from "../services/workers/workers.ts";
@@ -66,6 +67,7 @@ import { guiFiles } from "./system/gui.ts";
 import { healthRoutes } from "./system/health.ts";
 import { metricsRoutes } from "./system/metrics.ts";
 import { openApiRoutes } from "./system/openapi.ts";
+import { triggerRoutes } from "./triggers/triggers.ts";
 import { commandRoutes } from "./workers/commands.ts";
 import { connectionRoutes } from "./workers/connection.ts";
 import { eventRoutes } from "./workers/events.ts";
@@ -92,6 +94,7 @@ export interface AppDeps {
   executions: Executions;
   bulk: BulkOperations;
   signals: Pick<KeyedSignals, "send">;
+  triggers: Triggers;
   orchestrator: Pick<Orchestrator, "claim" | "report">;
   workers: Workers;
   claimSecrets: ClaimSecrets;
@@ -171,6 +174,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     execute: executeRoutes(deps.executions, deps.stopping),
     execution: executionRoutes(deps.executions, deps.stopping, deps.audit),
     steering: steeringRoutes(deps.executions, deps.signals, deps.bulk, deps.audit),
+    trigger: triggerRoutes(deps.triggers, deps.audit),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, streams),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),

@@ -11,8 +11,9 @@ const PATHS = { own: "team/a", system: "api_integration/idp/login" };
 /** Bodies that name a path where the handler asks. */
 const BODIES: Readonly<Record<string, (path: string) => Body>> = {
   "POST /api/execute": (path) => ({ path }),
-  "POST /api/catalog/register": (path) => ({ content: playbook(path) }),
+  "POST /api/catalog/register": (path) => ({ content: documentOf(path) }),
 };
+const documentOf = (path: string) => `${playbook(path)}triggers: [{ name: asked, signal: { name: go } }]\n`;
 const ROWS = readPermissions(readFileSync(PERMISSIONS_PAGE, "utf8"));
 const NOBODY = "anonymous";
 
@@ -31,6 +32,7 @@ const OVER: readonly (readonly [string, TestUserOptions])[] = [
 
 const api = await openApi();
 const catalogIds: Record<string, string> = {};
+const triggerIds: Record<string, string> = {};
 /** Roles of the users who call, by user id. */
 const roleOf = new Map<number, string>();
 before(async () => {
@@ -59,7 +61,9 @@ before(async () => {
     { who: "an admin by no token", column: "no token", headers: { "x-flow-session": admin.tokenSha256 } },
   );
   for (const path of Object.values(PATHS)) {
-    catalogIds[path] = String((await operate("/api/catalog/register", { content: playbook(path) }))["catalog_id"]);
+    catalogIds[path] = String((await operate("/api/catalog/register", { content: documentOf(path) }))["catalog_id"]);
+    const { items } = await api.service.triggers.list({ path }, { limit: 1 });
+    triggerIds[path] = items[0]?.triggerId ?? "";
   }
 });
 
@@ -80,6 +84,7 @@ async function requestOf({ route, isSystem }: PermissionRow) {
     .replace(/:(resource_)?path\{\.\+\}/, path)
     .replace(":catalog_id", catalogIds[path] ?? "")
     .replace(":execution_id", id)
+    .replace(":trigger_id", triggerIds[path] ?? "")
     .replaceAll(/:\w+/g, "999999999");
   const query = new URLSearchParams({ ref: `noetl://execution/${id}/step/a/task/b/run/1` });
   return (headers: Record<string, string>) => {

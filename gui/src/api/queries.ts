@@ -59,7 +59,10 @@ export function executionDetail(executionId: string) {
 }
 
 /** The newest version of each path. */
-export function catalogList(filters: { kind?: "playbook" | "agent" | "mcp" | undefined; prefix?: string | undefined }) {
+export function catalogList(filters: {
+  kind?: "playbook" | "agent" | "mcp" | "trigger" | undefined;
+  prefix?: string | undefined;
+}) {
   const { kind, prefix } = filters;
   return infiniteQueryOptions({
     queryKey: ["catalog", "list", filters],

@@ -124,7 +124,7 @@ const execution = createRoute({
 
 /** What the catalog is narrowed to. */
 interface CatalogSearch {
-  kind?: "playbook" | "agent" | "mcp" | undefined;
+  kind?: "playbook" | "agent" | "mcp" | "trigger" | undefined;
   prefix?: string | undefined;
   q?: string | undefined;
 }
@@ -142,7 +142,7 @@ const catalog = createRoute({
   getParentRoute: () => root,
   path: "/catalog",
   validateSearch: (search: Record<string, unknown>): CatalogSearch => ({
-    kind: (["playbook", "agent", "mcp"] as const).find((kind) => kind === search["kind"]),
+    kind: (["playbook", "agent", "mcp", "trigger"] as const).find((kind) => kind === search["kind"]),
     prefix: text(search["prefix"]),
     q: text(search["q"]),
   }),

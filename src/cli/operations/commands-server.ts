@@ -100,7 +100,7 @@ const CATALOG: CliCommandSet = {
           {
             name: "type",
             value: "KIND",
-            choices: ["playbook", "agent", "mcp"],
+            choices: ["playbook", "agent", "mcp", "trigger"],
             summary: "List only entries of this kind",
           },
           { name: "prefix", value: "TEXT", summary: "List only paths that begin with this" },

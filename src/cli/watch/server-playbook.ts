@@ -69,7 +69,7 @@ async function registerFile(target: ServerTarget, word: string, quiet: boolean, 
     throw withPlaces(error, word);
   });
   const { path, version, catalog_id: catalogId, kind, unchanged } = answer;
-  if (kind === "mcp") throw notExecutable(path, kind);
+  if (kind === "mcp" || kind === "trigger") throw notExecutable(path, kind);
   const what = unchanged === true ? "is registered as" : "was registered as";
   if (!quiet) io.stderr.write(`${cleanText(`${word} ${what} ${path} version ${version}`)}\n`);
   return { catalogId, path, version, kind, document, file };
@@ -98,7 +98,7 @@ async function fromCatalog(
     kind,
     content,
   } = await callServer(target, CATALOG_ROUTES.resource, input);
-  if (kind === "mcp") throw notExecutable(path, kind);
+  if (kind === "mcp" || kind === "trigger") throw notExecutable(path, kind);
   return { catalogId, path, version, kind, document: readDocument(content, `${path}@${version}`), file: undefined };
 }
 

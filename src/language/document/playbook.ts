@@ -23,6 +23,7 @@ import { field, isMap, type Place, textOf } from "./source/place.ts";
 import { checkKeys, noteTemplate, noteText, type Reading } from "./source/reading.ts";
 import { readStep } from "./step.ts";
 import { readTool } from "./tool.ts";
+import { readTriggers } from "./triggers/read-triggers.ts";
 
 /** Most steps of a playbook. Every step costs a record in each run's state. */
 export const STEPS_MAX = 10_000;
@@ -44,6 +45,8 @@ export function readPlaybook(reading: Reading, root: Place): Playbook {
   const entry = field(field(executor, "spec"), "entry_step");
   const entryStep = textOf(entry) ?? (steps.find((step) => step.name === "start") ?? steps[0])?.name ?? "";
   if (entry !== undefined) reading.targets.push({ place: entry, name: entryStep });
+  const triggers = field(root, "triggers");
+  if (triggers !== undefined) reading.triggers.push(...readTriggers(reading, triggers));
   return {
     apiVersion: textOf(field(root, "apiVersion")) ?? "",
     kind: textOf(field(root, "kind")) ?? "",

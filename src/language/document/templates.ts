@@ -4,8 +4,8 @@ import { wholeTemplate } from "./durations.ts";
 import type { DiagnosticCode } from "./source/codes.ts";
 import { DIAGNOSTICS_LISTED_MAX, type Report } from "./source/findings.ts";
 import type { Place } from "./source/place.ts";
-import type { TemplateUse } from "./source/reading.ts";
-import { textOffset } from "./source/text-offset.ts";
+import type { Reading, TemplateUse } from "./source/reading.ts";
+import { findWord, textOffset } from "./source/text-offset.ts";
 
 /** What one value with templates reads, for the check of names. */
 export interface TemplateNeeds {
@@ -29,6 +29,21 @@ export function checkTemplates(document: string, uses: readonly TemplateUse[], r
     }
     return { use, needs: compiled.needs };
   });
+}
+
+/** The same for values that are rendered without an execution, and reports the names that they cannot read. */
+export function checkApart(document: string, values: Reading["apart"], report: Report): void {
+  const labels = new Set<string>();
+  for (const { place, names } of values) {
+    const [checked] = checkTemplates(document, [{ place, condition: false, isOurs: true, labels }], report);
+    for (const name of checked?.needs.names ?? []) {
+      if (names.has(name)) continue;
+      const found = findWord(place, name);
+      const offset = found === undefined ? undefined : textOffset(document, found.place, found.index);
+      const hint = `it can read ${[...names].map((one) => `\`${one}\``).join(", ")}`;
+      report("unknown-variable", found?.place ?? place, `nothing defines \`${name}\` here`, hint, offset);
+    }
+  }
 }
 
 type Problem = ReturnType<typeof compileTemplate>["problems"][number];

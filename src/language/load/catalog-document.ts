@@ -1,13 +1,18 @@
 import { CATALOG_PATH_MAX, type ResourceKind } from "../../schema/api/catalog.ts";
+import { TriggerDocument } from "../../schema/documents/trigger-document.ts";
+import type { TriggerOf } from "../../schema/triggers/trigger.ts";
 import type { Diagnostic } from "../../schema/words/diagnostic.ts";
 import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
 import type { Playbook } from "../../schema/words/playbook.ts";
-import { readPath } from "../document/catalog-path.ts";
+import { plainPath, readPath } from "../document/catalog-path.ts";
 import { readMcp } from "../document/mcp.ts";
+import { checkShape } from "../document/shape.ts";
 import type { Report } from "../document/source/findings.ts";
 import { didYouMean } from "../document/source/hints.ts";
 import { type OpenDocument, openDocument } from "../document/source/open.ts";
 import { field, nameOf, type Place, textOf } from "../document/source/place.ts";
+import { checkApart } from "../document/templates.ts";
+import { readTriggerDocument } from "../document/triggers/read-triggers.ts";
 import { readPlaybookDocument } from "./load.ts";
 
 /** A valid document as the catalog keeps it. */
@@ -19,6 +24,8 @@ export interface CatalogDocument {
   payload: JsonObject;
   /** The same, normalised; undefined for an MCP resource. */
   playbook: Playbook | undefined;
+  /** What it makes start by itself. */
+  triggers: TriggerOf[];
 }
 
 /** {@link loadCatalogDocument}'s answer. */
@@ -37,14 +44,16 @@ export function loadCatalogDocument(source: string | Uint8Array, file: string): 
   return value === undefined ? { diagnostics } : { document: value, diagnostics };
 }
 
-const DOCUMENT_KINDS = ["Playbook", "Agent", "Mcp"];
+const DOCUMENT_KINDS = ["Playbook", "Agent", "Mcp", "Trigger"];
 
 function readCatalogDocument(document: OpenDocument): CatalogDocument {
   const { root, reading } = document;
   const kind = field(root, "kind");
   const written = textOf(kind);
   let playbook: Playbook | undefined;
+  let apart: TriggerOf[] = [];
   if (written === "Mcp") readMcp(reading, root);
+  else if (written === "Trigger") apart = readTriggerApart(document);
   else if (written === undefined || DOCUMENT_KINDS.includes(written)) playbook = readPlaybookDocument(document);
   else {
     // Its keys belong to another kind of document: errors in them are not worth reporting.
@@ -62,11 +71,23 @@ function readCatalogDocument(document: OpenDocument): CatalogDocument {
     metadata: objectOf(metadata?.value),
     payload: objectOf(root.value),
     playbook,
+    triggers: playbook === undefined ? apart : reading.triggers.map((trigger) => ({ path: path ?? "", trigger })),
   };
+}
+
+/** The trigger of a document of kind Trigger. */
+function readTriggerApart({ text, root, reading }: OpenDocument): TriggerOf[] {
+  checkShape(root, TriggerDocument, reading.report);
+  const { playbook, trigger } = readTriggerDocument(reading, root);
+  checkApart(text, reading.apart, reading.report);
+  const path = plainPath(playbook);
+  checkPath(field(root, "playbook"), path, reading.report);
+  return trigger === undefined ? [] : [{ path, trigger }];
 }
 
 function kindOf(written: string | undefined, metadata: Place | undefined): ResourceKind {
   if (written === "Mcp") return "mcp";
+  if (written === "Trigger") return "trigger";
   const agent = field(metadata, "agent")?.value;
   return agent === true || (written === "Agent" && agent !== false) ? "agent" : "playbook";
 }

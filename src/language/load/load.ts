@@ -6,7 +6,7 @@ import { readPlaybook } from "../document/playbook.ts";
 import { checkShape } from "../document/shape.ts";
 import type { DiagnosticCode } from "../document/source/codes.ts";
 import { type OpenDocument, openDocument } from "../document/source/open.ts";
-import { checkTemplates } from "../document/templates.ts";
+import { checkApart, checkTemplates } from "../document/templates.ts";
 import { checkVariables } from "../document/variables.ts";
 
 /** A loaded document. */
@@ -50,5 +50,6 @@ export function readPlaybookDocument({ text, root, reading }: OpenDocument): Pla
   const playbook = readPlaybook(reading, root);
   checkGraph(playbook, reading);
   checkVariables(text, playbook, checkTemplates(text, reading.templates, report), report);
+  checkApart(text, reading.apart, report);
   return playbook;
 }

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { CLOSE_REASONS, type CloseReason } from "../../schema/routes/messages.ts";
+import { FIRE_STATUSES, TRIGGER_KINDS } from "../../schema/triggers/trigger.ts";
 import { PROCESS_METRICS, REQUEST_SECONDS, type RequestMetrics, requestSeries } from "./request-metrics.ts";
 import { type ResultMetrics, resultSeries } from "./result-metrics.ts";
 
@@ -20,6 +21,8 @@ export interface Metrics extends ResultMetrics, RequestMetrics, WorkerConnection
   stepEnded(status: "COMPLETED" | "FAILED", seconds: number): void;
   /** One statement wrote so many executions and events. */
   flushed(seconds: number, executions: number, events: number): void;
+  /** A trigger fired for a time or a delivery this long after it, or did not. */
+  triggerFired(fire: { kind: string; status: string; lateMs: number }): void;
   /** The reaper looked; `undefined`: another server holds its lease. */
   reaperSwept(republished: Readonly<Record<ReaperReason, number>> | undefined): void;
   /** `GET /metrics`. */
@@ -60,7 +63,7 @@ export function createMetrics(sources: { queueDepth?: () => number; executionsIn
     labelNames: ["kind", "outcome"] as const,
     registers,
   });
-  for (const kind of ["playbook", "agent", "mcp"]) {
+  for (const kind of ["playbook", "agent", "mcp", "trigger"]) {
     for (const outcome of ["created", "unchanged"]) registrations.inc({ kind, outcome }, 0);
   }
   return {
@@ -68,6 +71,7 @@ export function createMetrics(sources: { queueDepth?: () => number; executionsIn
     catalogRegistered: (kind, outcome) => registrations.inc({ kind, outcome }),
     ...batches,
     ...work,
+    ...triggerSeries(registers),
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }
@@ -101,6 +105,32 @@ function batchSeries(registers: Registry[], queueDepth: () => number) {
     batchAccepted: (seconds: number) => enqueue.observe(seconds),
     batchTimedOut: () => timeouts.inc(),
     batchFirstClaim: (seconds: number) => claim.observe(seconds),
+  };
+}
+
+/** What triggers have fired, and how punctual they are. */
+function triggerSeries(registers: Registry[]) {
+  const fires = new Counter({
+    name: "flow_trigger_fires_total",
+    help: "Fires of triggers by their kind and what has become of them",
+    labelNames: ["kind", "status"] as const,
+    registers,
+  });
+  for (const status of FIRE_STATUSES) {
+    if (status === "queued") continue;
+    for (const kind of TRIGGER_KINDS) if (status !== "missed" || kind === "schedule") fires.inc({ kind, status }, 0);
+  }
+  const late = new Histogram({
+    name: "flow_trigger_lateness_seconds",
+    help: "Time from when a fire was due to the start of its execution",
+    buckets: [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3_600],
+    registers,
+  });
+  return {
+    triggerFired({ kind, status, lateMs }: Parameters<Metrics["triggerFired"]>[0]) {
+      fires.inc({ kind, status });
+      if (status === "started") late.observe(lateMs / 1_000);
+    },
   };
 }
 

@@ -27,7 +27,7 @@ export const resource = flow.table(
   (table) => [
     // Pages of one kind, in the order of paths: lists with a resource type, agents. Pages of all kinds use the key.
     index("resource_for_list_by_kind").on(table.kind, table.path),
-    check("resource_kind", sql`kind IN ('playbook', 'agent', 'mcp')`),
+    check("resource_kind", sql`kind IN ('playbook', 'agent', 'mcp', 'trigger')`),
     check("resource_version", sql`version >= 1`),
     check("resource_path", sql`path <> ''`),
   ],
@@ -52,7 +52,7 @@ export const catalog = flow.table(
   (table) => [
     // Also finds one version of a path, and pages the versions of a path from the newest.
     unique("catalog_path_version").on(table.path, table.version),
-    check("catalog_kind", sql`kind IN ('playbook', 'agent', 'mcp')`),
+    check("catalog_kind", sql`kind IN ('playbook', 'agent', 'mcp', 'trigger')`),
     check("catalog_version", sql`version >= 1`),
   ],
 );

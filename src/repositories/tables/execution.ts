@@ -88,6 +88,8 @@ export const execution = flow.table(
     // What triggers, agents' clients and bulk operations started, and what was run again: few beside what people start, and children.
     index("execution_for_list_by_origin").on(table.startedKind, table.executionId).where(sql`started_kind IS NOT NULL`),
     index("execution_for_list_by_origin_id").on(table.startedId, table.executionId).where(sql`started_id IS NOT NULL`),
+    // What is open of a trigger: whether it may start another one.
+    index("execution_for_overlap").on(table.startedId).where(sql`started_kind = 'trigger' AND ended_at IS NULL`),
     // What failed with a code.
     index("execution_for_list_by_error")
       .on(sql`flow.error_part(error, 'code')`, table.executionId)

@@ -21,6 +21,7 @@ import type { Recovery } from "../../services/orchestration/orchestrator.ts";
 import { DUE_MAX } from "../../services/orchestration/wake.ts";
 import type { Results } from "../../services/results/results.ts";
 import type { KeyedSignals } from "../../services/signals/keyed-signals.ts";
+import type { Triggers } from "../../services/triggers/triggers.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import type { Reaper } from "../../services/workers/reaper.ts";
 import type { AsOwner } from "./open-database.ts";
@@ -44,6 +45,7 @@ export interface UpkeepDeps {
   pools: Pick<Pools, "refresh">;
   bulk: Pick<BulkOperations, "workOff" | "end">;
   signals: Pick<KeyedSignals, "workOff">;
+  triggers: Pick<Triggers, "sweep">;
   logger: Logger;
   lifecycle: Lifecycle;
 }
@@ -102,6 +104,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     { name: "read the pools of workers", ...whenLeft("pools", POOLS_MS), runOnce: () => deps.pools.refresh() },
     ...bulkWork(deps, whenLeft("bulk")),
     ...signalWork(deps, whenLeft("signals")),
+    { name: "fire triggers", ...whenLeft("triggers"), runOnce: () => deps.triggers.sweep() },
     {
       ...repeatWhileFull("wake what has come due", AFTER_LOOK_MS, DUE_MAX, () => recovery.wake()),
       ...whenLeft("waits"),

@@ -23,6 +23,7 @@ import { createElsewhere } from "../../services/executions/follow-other-servers.
 import { createRetention } from "../../services/maintenance/retention.ts";
 import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
 import { createOverview } from "../../services/overview/overview.ts";
+import type { FiredNotice } from "../../services/triggers/start-fires.ts";
 import { createOwnNotices, type OwnNotices } from "../../services/workers/own-notices.ts";
 import { createReaper, type Reaper } from "../../services/workers/reaper.ts";
 import { diskRoom } from "../telemetry/disk-room.ts";
@@ -77,7 +78,7 @@ export async function startServices(
   const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
   const flushDatabase = openWriting(found, config, lifecycle);
   const ownNotices = createOwnNotices();
-  const { metrics, observe } = openMetrics();
+  const { metrics, observe, onFired } = openMetrics();
   const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
   const traces = openTraces({ config, version, logger, lifecycle }, processor);
   const service = wireServices({
@@ -91,7 +92,7 @@ export async function startServices(
     resultsObserver: createResultsObserver(metrics, logger),
     processor,
     env: templateEnvironment(config),
-    observer: createObserver({ metrics, logger, broker, ownNotices, server: processor, traces }),
+    ...{ observer: createObserver({ metrics, logger, broker, ownNotices, server: processor, traces }), onFired },
     onKeychainViolation: (cacheKey, problems) =>
       logger.warn({ cache_key: cacheKey, problems }, "what the keychain keeps does not match its schema"),
     ...(traces !== undefined && { traceOf: traces.traceOf }),
@@ -191,7 +192,7 @@ function openMetrics() {
   const observe = (orchestrator: Orchestrator) => {
     advancing = orchestrator;
   };
-  return { metrics, observe };
+  return { metrics, observe, onFired: (fire: FiredNotice) => metrics.triggerFired(fire) };
 }
 
 /** Undefined unless traces are exported. */

@@ -51,6 +51,8 @@ import type {
 import type { ResultsObserver } from "../../services/results/observer.ts";
 import { createResults, type Results } from "../../services/results/results.ts";
 import { createKeyedSignals, type KeyedSignals } from "../../services/signals/keyed-signals.ts";
+import type { FiredNotice } from "../../services/triggers/start-fires.ts";
+import { createTriggers, type Triggers } from "../../services/triggers/triggers.ts";
 import { type CancelNotices, createCancelNotices } from "../../services/workers/cancel-notices.ts";
 import { createPools, type Pools } from "../../services/workers/pools.ts";
 import { createPresentClaims, type PresentClaims } from "../../services/workers/present-claims.ts";
@@ -91,12 +93,20 @@ export type ServiceConfig = Pick<
 function executionsOf(
   deps: Omit<Parameters<typeof createExecutions>[0], "now"> &
     Pick<Parameters<typeof createBulkOperations>[0], "onFault">,
-  holder: string,
-): Pick<Services, "executions" | "bulk" | "signals"> {
-  const executions = createExecutions({ ...deps, now: systemClock.now });
-  const bulk = createBulkOperations({ ...deps, executions, holder, busy: () => performance.now() });
-  const signals = createKeyedSignals({ ...deps, busy: () => performance.now(), unavailable });
-  return { executions, bulk, signals };
+  { processor, env, onFired }: Pick<ServicesDeps, "processor" | "env" | "onFired">,
+): Pick<Services, "executions" | "bulk" | "triggers" | "signals"> {
+  const { now } = systemClock;
+  const busy = () => performance.now();
+  const executions = createExecutions({ ...deps, now });
+  const bulk = createBulkOperations({ ...deps, executions, holder: processor, busy });
+  let calls = 0;
+  const triggers = createTriggers({
+    ...{ database: deps.database, executions, env, now, busy, onFault: deps.onFault },
+    newName: () => `${processor}/${++calls}`,
+    onFired: (notice) => onFired?.(notice),
+  });
+  const signals = createKeyedSignals({ ...deps, busy, unavailable });
+  return { executions, bulk, triggers, signals };
 }
 
 /** What the service is made of. */
@@ -121,6 +131,8 @@ export interface ServicesDeps {
   observer: OrchestratorObserver;
   /** What the keychain has of an entry does not match its schema: its key, and what is wrong. */
   onKeychainViolation?(cacheKey: string, problems: readonly string[]): void;
+  /** A trigger has fired, or did not. */
+  onFired?(notice: FiredNotice): void;
   /** The place of a new execution in a trace; default: directly under its caller. */
   traceOf?: OrchestratorDeps["traceOf"];
 }
@@ -132,6 +144,7 @@ export interface Services {
   executions: Executions;
   bulk: BulkOperations;
   signals: KeyedSignals;
+  triggers: Triggers;
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;
@@ -215,10 +228,7 @@ export function wireServices(deps: ServicesDeps): Services {
     loginSessions: createLoginSessions({ database, audit }),
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),
-    ...executionsOf(
-      { database, store, programs, orchestrator, reader, results, access, audit, onFault: fault },
-      deps.processor,
-    ),
+    ...executionsOf({ database, store, programs, orchestrator, reader, results, access, audit, onFault: fault }, deps),
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },

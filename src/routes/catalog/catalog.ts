@@ -1,10 +1,12 @@
 import type { Context } from "hono";
 import type { CatalogItem } from "../../schema/api/catalog.ts";
 import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
+import { uncoveredBy } from "../../schema/rules/access-cover.ts";
 import { pathRules } from "../../schema/rules/access-rules.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type JsonObject, own } from "../../schema/words/json.ts";
+import type { TriggerOf } from "../../schema/triggers/trigger.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
@@ -47,10 +49,14 @@ export function catalogRoutes(catalog: Catalog, audit: Pick<Audit, "record">) {
     },
     register: async ({ body: { content, resource_type, if_changed = false, strict = false }, json }, c) => {
       const expected = resource_type === undefined ? {} : { expectedKind: resource_type };
-      const permit = (path: string) => c.var.permit("modify", path);
+      const permit = async (path: string, triggers: readonly TriggerOf[]) => {
+        await c.var.permit("modify", path);
+        await permitTriggers(c, path, triggers);
+      };
       const maySee = (path: string) => Promise.resolve(c.var.may("execute", path));
       const caller = documentCaller(c, content);
-      const registration = { content, ifChanged: if_changed, strict, caller, permit, maySee, ...expected };
+      const by = c.var.user === undefined ? {} : { userId: String(c.var.user.userId) };
+      const registration = { content, ifChanged: if_changed, strict, caller, permit, maySee, ...expected, ...by };
       const registered = await catalog.register(registration);
       const { path, kind, catalogId, version, unchanged, warnings } = registered;
       const answer = { status: "success", path, kind, catalog_id: catalogId, version, warnings } as const;
@@ -96,6 +102,32 @@ function steering(
     return json({ path, paused: pauseOf(state) });
   };
 }
+
+/**
+ * What a trigger does, its author must be allowed to do (control, rule 40): start the playbook, and see the executions that it watches. Throws
+ * `FlowError` FORBIDDEN.
+ */
+async function permitTriggers(
+  c: Context<RouteEnvironment>,
+  document: string,
+  triggers: readonly TriggerOf[],
+): Promise<void> {
+  for (const path of new Set(triggers.map(({ path }) => path))) await c.var.permit("execute", path);
+  const { user } = c.var;
+  if (user === undefined) return;
+  for (const { trigger } of triggers) {
+    if (trigger.execution === undefined) continue;
+    const { path } = trigger.execution;
+    const watched = { playbookPath: null, allowPattern: path, denyPattern: null, ...VIEW_ONLY };
+    const outside = uncoveredBy(user.playbooks, [watched]);
+    if (outside === undefined) continue;
+    const example = outside.path === undefined ? "" : `, such as '${outside.path}'`;
+    const message = `'${document}' was not registered: its trigger '${trigger.name}' watches '${path}', and you may not view all of it${example}`;
+    throw new FlowError("FORBIDDEN", `${message}. Name what you may view`);
+  }
+}
+
+const VIEW_ONLY = { canExecute: false, canView: true, canModify: false };
 
 /** Longest document of a user who may register nothing: all they can do is have it read. */
 const UNREGISTERED_MAX = 64 * 1024;

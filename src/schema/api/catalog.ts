@@ -8,7 +8,7 @@ import { ExecuteAnswer } from "./executions.ts";
  */
 
 /** What a catalog entry can be. */
-export const RESOURCE_KINDS = ["playbook", "agent", "mcp"] as const;
+export const RESOURCE_KINDS = ["playbook", "agent", "mcp", "trigger"] as const;
 export type ResourceKind = (typeof RESOURCE_KINDS)[number];
 
 const kind = v.picklist(RESOURCE_KINDS);
@@ -87,7 +87,9 @@ export type RegisterAnswer = v.InferOutput<typeof RegisterAnswer>;
 /** Query of `GET /api/catalog`. */
 export const CatalogQuery = v.object({
   ...PageQuery.entries,
-  resource_type: v.exactOptional(v.pipe(kindInput, v.description("playbook, agent or mcp; all of them by default."))),
+  resource_type: v.exactOptional(
+    v.pipe(kindInput, v.description("playbook, agent, mcp or trigger; all of them by default.")),
+  ),
   prefix: v.exactOptional(
     v.pipe(
       v.string(),

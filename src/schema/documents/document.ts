@@ -19,6 +19,7 @@ import {
   WHEN,
 } from "./document-forms.ts";
 import { ResultStorage, tool } from "./document-task.ts";
+import { TriggerEntry } from "./trigger-document.ts";
 
 /*
  * The playbook document as authors write it: the one definition of its keys, with `document-task.ts` and `task-kinds.ts`.
@@ -276,4 +277,5 @@ export const PlaybookDocument = map({
   workbook: key(v.array(WorkbookEntry), "Named tools."),
   spec: key(anyMap, "Earlier form: read as `spec` in templates."),
   workflow: required(v.pipe(v.array(StepBody), v.minLength(1)), "The steps."),
+  triggers: key(v.array(TriggerEntry), "What starts it by itself."),
 });

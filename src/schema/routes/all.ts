@@ -11,6 +11,7 @@ import { RESULT_ROUTES } from "./results.ts";
 import { ROLE_ROUTES } from "./roles.ts";
 import { STEERING_ROUTES } from "./steering.ts";
 import { HEALTH_ROUTES, METRICS_ROUTES, OPENAPI_ROUTES } from "./system.ts";
+import { TRIGGER_ROUTES } from "./triggers.ts";
 import { LOGIN_SESSION_ROUTES, USER_ROUTES } from "./users.ts";
 import { COMMAND_ROUTES, EVENT_ROUTES, POOL_ROUTES, WORKER_ROUTES } from "./workers.ts";
 
@@ -22,6 +23,7 @@ export const ROUTE_GROUPS = {
   execute: EXECUTE_ROUTES,
   execution: EXECUTION_ROUTES,
   steering: STEERING_ROUTES,
+  trigger: TRIGGER_ROUTES,
   mcpLifecycle: MCP_LIFECYCLE_ROUTES,
   stream: STREAM_ROUTES,
   worker: WORKER_ROUTES,

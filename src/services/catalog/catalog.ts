@@ -12,7 +12,7 @@ import {
   listVersions,
   writePause,
 } from "../../repositories/catalog/catalog.ts";
-import type { Database } from "../../repositories/database/database.ts";
+import { type Database, transaction } from "../../repositories/database/database.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
 import type { Page, Visible } from "../../repositories/database/page.ts";
 import { findExecutables } from "../../repositories/orchestration/find-startable.ts";
@@ -20,7 +20,9 @@ import type { DocumentProblem, ResourceKind } from "../../schema/api/catalog.ts"
 import type { Diagnostic } from "../../schema/words/diagnostic.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
+import type { TriggerOf } from "../../schema/triggers/trigger.ts";
 import { encodeCursor, textCursor, versionCursor } from "../pagination-cursor.ts";
+import { activateTriggers } from "./activate-triggers.ts";
 import type { DocumentCaller, Documents } from "./documents.ts";
 import { missingChildren } from "./missing-children.ts";
 import type { ReadDocument } from "./read-document.ts";
@@ -38,8 +40,10 @@ export interface Registration {
   caller?: DocumentCaller;
   /** Whether the caller may learn of a path whether it is registered. Default: of all. */
   maySee?(path: string): Promise<boolean>;
-  /** Asked for the path of the document before anything is written; refuses by throwing. */
-  permit?(path: string): Promise<void>;
+  /** Asked for the path of the document, and what it makes start, before anything is written; refuses by throwing. */
+  permit?(path: string, triggers: readonly TriggerOf[]): Promise<void>;
+  /** The user who registers, a row of `auth.users`. Default: an operator. */
+  userId?: string;
 }
 
 /** What a registration gave. */
@@ -108,7 +112,7 @@ export function createCatalog(deps: {
   const { database, documents } = deps;
   return {
     async register(registration) {
-      const registered = await register(database, documents, registration);
+      const registered = await register(deps, registration);
       deps.onRegistered(registered);
       return registered;
     },
@@ -157,20 +161,28 @@ async function setPause(
   return written;
 }
 
-async function register(database: Database, documents: Documents, registration: Registration): Promise<Registered> {
-  const { content, expectedKind, ifChanged = false } = registration;
+async function register(
+  { database, documents }: Pick<Parameters<typeof createCatalog>[0], "database" | "documents">,
+  registration: Registration,
+): Promise<Registered> {
+  const { content, expectedKind, ifChanged = false, userId = null } = registration;
   const { document, diagnostics } = await documents.read(content, registration.caller);
   if (document === undefined) throw invalidDocument(diagnostics);
   if (registration.strict === true && diagnostics.length > 0) {
     throw invalidDocument(diagnostics.map((diagnostic) => ({ ...diagnostic, severity: "error" })));
   }
-  const { path, kind, payload, metadata } = document;
+  const { path, kind, payload, metadata, triggers } = document;
   if (expectedKind !== undefined && expectedKind !== kind) throw unexpectedKind(path, kind, expectedKind);
-  await registration.permit?.(path);
-  const [catalogId] = await reserveIds(database, 1);
+  await registration.permit?.(path, triggers);
+  const [catalogId, ...newIds] = await reserveIds(database, 1 + triggers.length);
   if (catalogId === undefined) throw new FlowError("INTERNAL", "no id was reserved");
-  // One statement: the head's row is locked, compared and advanced, and the version written, or nothing at all.
-  const written = await insertCatalogEntry(database, { catalogId, path, kind, content, payload, metadata, ifChanged });
+  const written = await transaction(database, async (tx) => {
+    // One statement: the head's row is locked, compared and advanced, and the version written, or nothing at all.
+    const entry = await insertCatalogEntry(tx, { catalogId, path, kind, content, payload, metadata, ifChanged });
+    if (entry.unchanged) return entry;
+    await activateTriggers(tx, { document: path, version: entry.version, userId, triggers, newIds });
+    return entry;
+  });
   const { version, unchanged } = written;
   const warnings = [...diagnostics.map(problemOf), ...(await childWarnings(database, document, registration))];
   return { catalogId: written.catalogId, path, kind, version, unchanged, warnings };
@@ -216,6 +228,7 @@ const HOW_TO_BE: Readonly<Record<ResourceKind, string>> = {
   playbook: "a playbook is a document of kind Playbook without `metadata.agent: true`",
   agent: "an agent is a playbook with `metadata.agent: true`",
   mcp: "an MCP resource is a document of kind Mcp",
+  trigger: "a trigger apart from its playbook is a document of kind Trigger",
 };
 
 function unexpectedKind(path: string, kind: ResourceKind, expected: ResourceKind): FlowError {

@@ -27,6 +27,7 @@ test("a playbook's path is its metadata.path, else its name; its payload is what
   assert.equal(playbook?.path, "area/demo");
   assert.deepEqual(written, {
     kind: "playbook",
+    triggers: [],
     path: "area/demo",
     metadata: { name: "demo", path: "area/demo" },
     payload: {

@@ -16,6 +16,7 @@ const NONE: LeftWork = {
   bulk: false,
   waits: false,
   signals: false,
+  triggers: false,
 };
 
 let database: Database;

@@ -81,7 +81,7 @@ table catalog
   payload jsonb not null
   metadata jsonb not null
   created_at timestamp(3) with time zone not null default now()
-  catalog_kind CHECK ((kind = ANY (ARRAY['playbook'::text, 'agent'::text, 'mcp'::text])))
+  catalog_kind CHECK ((kind = ANY (ARRAY['playbook'::text, 'agent'::text, 'mcp'::text, 'trigger'::text])))
   catalog_version CHECK ((version >= 1))
   catalog_pkey PRIMARY KEY (catalog_id)
   catalog_path_version UNIQUE (path, version)
@@ -273,6 +273,7 @@ END)
   INDEX execution_for_list_by_origin_id btree (started_id, execution_id) WHERE (started_id IS NOT NULL)
   INDEX execution_for_list_by_path btree (path, execution_id)
   INDEX execution_for_list_by_status btree (status, execution_id)
+  INDEX execution_for_overlap btree (started_id) WHERE ((started_kind = 'trigger'::text) AND (ended_at IS NULL))
   INDEX execution_for_references gin (refers_to) WHERE (refers_to IS NOT NULL)
   INDEX execution_for_reruns btree (rerun_of, execution_id) WHERE (rerun_of IS NOT NULL)
 
@@ -368,7 +369,7 @@ table resource with fillfactor=80
   paused_at timestamp(3) with time zone
   paused_by text
   pause_reason text
-  resource_kind CHECK ((kind = ANY (ARRAY['playbook'::text, 'agent'::text, 'mcp'::text])))
+  resource_kind CHECK ((kind = ANY (ARRAY['playbook'::text, 'agent'::text, 'mcp'::text, 'trigger'::text])))
   resource_path CHECK ((path <> ''::text))
   resource_version CHECK ((version >= 1))
   resource_pkey PRIMARY KEY (path)
@@ -472,6 +473,62 @@ table transient with fillfactor=80
   transient_pkey PRIMARY KEY (bucket, key)
   INDEX transient_for_expiry btree (expires_at) WHERE (expires_at IS NOT NULL)
 
+table trigger
+  trigger_id bigint not null
+  document text collate "C" not null
+  path text collate "C" not null
+  name text collate "C" not null
+  kind text not null
+  definition json not null
+  version integer not null
+  user_id bigint
+  address text collate "C"
+  enabled boolean not null default true
+  active_since timestamp(3) with time zone not null default now()
+  counted_from timestamp(3) with time zone not null default now()
+  next_due_at timestamp(3) with time zone
+  wake_at timestamp(3) with time zone
+  taken_by text
+  last_fire_at timestamp(3) with time zone
+  decided_by text
+  decided_until timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  trigger_decided CHECK ((num_nulls(decided_by, decided_until) = ANY (ARRAY[0, 2])))
+  trigger_due CHECK (((next_due_at IS NULL) OR (enabled AND (kind = 'schedule'::text))))
+  trigger_kind CHECK ((kind = ANY (ARRAY['schedule'::text, 'webhook'::text, 'execution'::text, 'nats'::text, 'signal'::text])))
+  trigger_pkey PRIMARY KEY (trigger_id)
+  UNIQUE INDEX trigger_address btree (kind, address) WHERE (address IS NOT NULL)
+  INDEX trigger_for_document btree (document)
+  INDEX trigger_for_due btree (wake_at) WHERE (wake_at IS NOT NULL)
+  INDEX trigger_for_kind btree (kind, trigger_id) WHERE (enabled AND (kind <> 'schedule'::text))
+  UNIQUE INDEX trigger_path_name btree (path, name)
+
+table trigger_fire
+  fire_id bigint not null
+  trigger_id bigint not null
+  key text collate "C" not null
+  due_at timestamp(3) with time zone not null
+  status text not null
+  execution_id bigint
+  reason text
+  input json
+  waits boolean not null default false
+  always boolean not null default false
+  cause_id bigint
+  wake_at timestamp(3) with time zone
+  fired_at timestamp(3) with time zone not null default now()
+  trigger_fire_queued CHECK (((wake_at IS NOT NULL) = (status = 'queued'::text)))
+  trigger_fire_reason CHECK (((reason IS NOT NULL) OR (status = ANY (ARRAY['started'::text, 'queued'::text]))))
+  trigger_fire_started CHECK (((execution_id IS NOT NULL) = (status = 'started'::text)))
+  trigger_fire_status CHECK ((status = ANY (ARRAY['started'::text, 'queued'::text, 'skipped'::text, 'missed'::text, 'failed'::text])))
+  trigger_fire_pkey PRIMARY KEY (fire_id)
+  INDEX trigger_fire_for_execution btree (execution_id) WHERE (execution_id IS NOT NULL)
+  INDEX trigger_fire_for_list btree (trigger_id, fire_id)
+  INDEX trigger_fire_for_queue btree (trigger_id, due_at, fire_id) WHERE (status = 'queued'::text)
+  INDEX trigger_fire_for_work btree (wake_at, fire_id) WHERE (wake_at IS NOT NULL)
+  UNIQUE INDEX trigger_fire_key btree (trigger_id, key)
+
 table wait
   command_id bigint not null
   execution_id bigint not null
@@ -487,6 +544,12 @@ table wait
   INDEX wait_for_due btree (due_at) WHERE (due_at IS NOT NULL)
   INDEX wait_for_look btree (command_id) WHERE (NOT is_looked)
   INDEX wait_for_signal btree (name, key, execution_id) WHERE (name IS NOT NULL)
+
+table watched_end
+  execution_id bigint not null
+  wake_at timestamp(3) with time zone not null default now()
+  watched_end_pkey PRIMARY KEY (execution_id)
+  INDEX watched_end_for_work btree (wake_at)
 
 table worker_pool
   name text collate "C" not null

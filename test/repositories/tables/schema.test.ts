@@ -17,6 +17,7 @@ import * as execution from "../../../src/repositories/tables/execution.ts";
 import * as result from "../../../src/repositories/tables/result.ts";
 import * as runtime from "../../../src/repositories/tables/runtime.ts";
 import * as secret from "../../../src/repositories/tables/secret.ts";
+import * as trigger from "../../../src/repositories/tables/trigger.ts";
 import * as wait from "../../../src/repositories/tables/wait.ts";
 import { describeSchema } from "../describe-schema.ts";
 import { openServiceDatabase } from "../service-database.ts";
@@ -32,6 +33,7 @@ const MODULES = {
   ...result,
   ...runtime,
   ...secret,
+  ...trigger,
   ...wait,
 };
 const DUMP = packagePath("test/repositories/tables/schema.sql");

@@ -33,8 +33,10 @@ const TITLES: Record<EntryTab, string> = {
   credentials: "Credentials",
   keychain: "Keychain",
 };
-/** The parts of an MCP server's page: it does not run by itself. */
-const OF_SERVER: readonly EntryTab[] = ["document", "versions", "credentials"];
+/** The parts of the page of what does not run: an MCP server, a trigger. */
+const OF_OTHERS: readonly EntryTab[] = ["document", "versions", "credentials"];
+
+const isRun = (kind: string) => kind === "playbook" || kind === "agent";
 
 /** One entry of the catalog: run it, read it, see how it came to be. */
 export function EntryPage(): ReactNode {
@@ -43,7 +45,7 @@ export function EntryPage(): ReactNode {
   const entry = useQuery(catalogEntry(path, version ?? "latest"));
   if (entry.isError) return <ProblemPanel error={entry.error} again={() => void entry.refetch()} />;
   if (entry.data === undefined) return <p className="quiet">Loading …</p>;
-  const tabs = entry.data.kind === "mcp" ? OF_SERVER : ENTRY_TABS;
+  const tabs = isRun(entry.data.kind) ? ENTRY_TABS : OF_OTHERS;
   const shown = tab !== undefined && tabs.includes(tab) ? tab : (tabs[0] ?? "document");
   return (
     <div className="stack">
@@ -99,7 +101,7 @@ function Head({ entry, isOld }: { entry: Resource; isOld: boolean }): ReactNode 
       </div>
       <div className="row">
         <CopyButton label="Copy text" text={entry.content} />
-        {entry.kind !== "mcp" && entry.paused === undefined && <PauseEntry path={entry.path} />}
+        {isRun(entry.kind) && entry.paused === undefined && <PauseEntry path={entry.path} />}
         <AllowedLink may={may} label="Edit …">
           <Link to="/register" search={{ from: entry.path }} className="button">
             Edit …

@@ -53,6 +53,7 @@ export const DIAGNOSTIC_RULES = {
   ),
   "text-as-map": error("A command with `: ` in it, which YAML takes for a map."),
   "wrong-wait": error("A wait does not say what it waits for, or stands where it cannot wait by itself."),
+  "wrong-trigger": error("A trigger does not say when it fires, or says it in a way that nothing understands."),
   "incomplete-task": warning("A task lacks what its kind needs: it fails when it is reached."),
   "wrong-option": warning(
     "A literal that a key of this kind of task does not take: the task fails when it is reached, or passes it over.",
@@ -64,7 +65,7 @@ export const DIAGNOSTIC_RULES = {
   "too-many-steps": error("`workflow` has more than 10,000 steps."),
   "duplicate-step": error("Two steps have the same name."),
   "duplicate-label": error("Two tasks of a step have the same label."),
-  "duplicate-name": error("Two entries of `keychain` or `workbook` have the same name."),
+  "duplicate-name": error("Two entries of `keychain`, `workbook` or `triggers` have the same name."),
   "unknown-step": error("An arc, `entry_step` or `final_step` names a step that does not exist."),
   "system-call": error(
     "A task calls a system playbook (`api_integration/…`, `system/…`), and the document is not one.",

@@ -1,3 +1,4 @@
+import type { Trigger } from "../../../schema/triggers/trigger.ts";
 import { own } from "../../../schema/words/json.ts";
 import type { Position } from "../../../schema/words/playbook.ts";
 import type { Report } from "./findings.ts";
@@ -11,6 +12,10 @@ export interface Reading {
   readonly locate: Locate;
   /** Values with templates, to be compiled when every name of the document is known. */
   readonly templates: TemplateUse[];
+  /** What starts the playbook by itself. */
+  readonly triggers: Trigger[];
+  /** Values with templates that are rendered without an execution, and the names that these can read. */
+  readonly apart: { place: Place; names: ReadonlySet<string> }[];
   /** Names of steps that something refers to. */
   readonly targets: Target[];
   /** Names of workbook tools that tasks refer to. */
@@ -29,6 +34,8 @@ export function openReading(report: Report, locate: Locate): Reading {
     report,
     locate,
     templates: [],
+    triggers: [],
+    apart: [],
     targets: [],
     workbookNames: [],
     calls: [],

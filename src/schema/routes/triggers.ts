@@ -1,0 +1,91 @@
+import {
+  FireAnswer,
+  FireBody,
+  FiresAnswer,
+  FiresQuery,
+  NextAnswer,
+  NextQuery,
+  TriggerAnswer,
+  TriggerChangeBody,
+  TriggersAnswer,
+  TriggersQuery,
+} from "../triggers/answers.ts";
+import { contract } from "./contract.ts";
+
+/** Triggers: what starts playbooks by itself (control, section 3). */
+export const TRIGGER_ROUTES = {
+  list: contract({
+    method: "get",
+    path: "/api/triggers",
+    summary: "Triggers of the newest versions, with their last and next fires",
+    access: "operator",
+    user: { action: "view", of: "list" },
+    query: TriggersQuery,
+    answer: TriggersAnswer,
+    refusals: [422],
+  }),
+  detail: contract({
+    method: "get",
+    path: "/api/triggers/:trigger_id",
+    summary: "One trigger, with what it fires for",
+    access: "operator",
+    user: { action: "view", of: "asked" },
+    answer: TriggerAnswer,
+    refusals: [404, 422],
+  }),
+  fire: contract({
+    method: "post",
+    path: "/api/triggers/:trigger_id/fire",
+    summary:
+      "Fires a trigger now, also one that is disabled; with an Idempotency-Key it fires once, however often it is sent",
+    access: "operator",
+    user: { action: "execute", of: "asked" },
+    audit: { action: "trigger.fire", resource: "trigger/:trigger_id" },
+    body: FireBody,
+    bodyOptional: true,
+    answer: FireAnswer,
+    status: 202,
+    refusals: [404, 413, 422],
+  }),
+  enable: change("enable", "A trigger fires again; what it would have fired meanwhile is not missed"),
+  disable: change(
+    "disable",
+    "A trigger fires no more until it is enabled, whatever version is registered; what it has queued is skipped",
+  ),
+  next: contract({
+    method: "get",
+    path: "/api/triggers/:trigger_id/next",
+    summary: "The next times of a schedule",
+    access: "operator",
+    user: { action: "view", of: "asked" },
+    query: NextQuery,
+    answer: NextAnswer,
+    refusals: [404, 422],
+  }),
+  fires: contract({
+    method: "get",
+    path: "/api/triggers/:trigger_id/fires",
+    summary: "What a trigger has fired, should have and did not, newest first",
+    access: "operator",
+    user: { action: "view", of: "asked" },
+    query: FiresQuery,
+    answer: FiresAnswer,
+    refusals: [404, 422],
+  }),
+} as const;
+
+/** A route that turns a trigger on or off. */
+function change<const W extends "enable" | "disable">(what: W, summary: string) {
+  return contract({
+    method: "post",
+    path: `/api/triggers/:trigger_id/${what}` as const,
+    summary,
+    access: "operator",
+    user: { action: "modify", of: "asked" },
+    audit: { action: `trigger.${what}`, resource: "trigger/:trigger_id" },
+    body: TriggerChangeBody,
+    bodyOptional: true,
+    answer: TriggerAnswer,
+    refusals: [404, 413, 422],
+  });
+}

@@ -1,0 +1,48 @@
+import { compileTemplate } from "../../language/template/template.ts";
+import { objectScope } from "../../language/views/scope.ts";
+import type { TriggerRow } from "../../repositories/triggers/triggers.ts";
+import { messageOf } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+
+/** What a fire is about, beside its trigger. */
+export interface FireScope {
+  /** Its time, or when what it is for came; milliseconds since 1970. */
+  dueAt: number;
+  firedAt: number;
+  /** Further fields of `trigger`. */
+  about?: JsonObject;
+  /** Further names: the `body` of a webhook. */
+  names?: JsonObject;
+}
+
+/** The names that templates of a trigger read (control, rule 39). */
+export function fireScope(
+  { triggerId, name, kind }: Pick<TriggerRow, "triggerId" | "name" | "kind">,
+  { dueAt, firedAt, about = {}, names = {} }: FireScope,
+  env: JsonObject,
+): JsonObject {
+  const trigger = {
+    id: triggerId,
+    name,
+    kind,
+    scheduled_at: new Date(dueAt).toISOString(),
+    fired_at: new Date(firedAt).toISOString(),
+    ...about,
+  };
+  return { ...names, env, trigger };
+}
+
+/** The inputs of an execution as JSON, or why they could not be made. */
+export function renderInput(
+  row: TriggerRow,
+  scope: FireScope,
+  env: JsonObject,
+): { input: string } | { reason: string } {
+  try {
+    const given = fireScope(row, scope, env);
+    const input = compileTemplate(row.definition.input).render(objectScope(given), { now: () => scope.firedAt });
+    return { input: JSON.stringify(input) };
+  } catch (error) {
+    return { reason: `Its input could not be made: ${messageOf(error)}` };
+  }
+}

@@ -1,0 +1,204 @@
+import { createHash } from "node:crypto";
+import { duesBetween } from "../../language/words/schedule.ts";
+import { reserveIds } from "../../repositories/database/ids.ts";
+import { type FireRow, findFires, insertFires, listFires, type NewFire } from "../../repositories/triggers/fires.ts";
+import {
+  databaseNow,
+  disableTrigger,
+  enableTrigger,
+  findTrigger,
+  findTriggerAt,
+  listTriggers,
+  type TriggerFilter,
+  type TriggerRow,
+} from "../../repositories/triggers/triggers.ts";
+import type { FireStatus, TriggerKind } from "../../schema/triggers/trigger.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { isStorable } from "../../schema/words/wire.ts";
+import { nextTimeOf } from "../catalog/activate-triggers.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
+import { encodeCursor, idCursor, textCursor } from "../pagination-cursor.ts";
+import { renderInput } from "./fire-scope.ts";
+import { createStartFires, type StartFires, type StartFiresDeps, TAKEN_MS } from "./start-fires.ts";
+import { createSweep } from "./sweep.ts";
+
+/** What a trigger fires for. */
+export interface Delivery {
+  /** What makes it this fire: the trigger fires for each key once. */
+  key: string;
+  /** Its time, or when it came, milliseconds since 1970. Default: now. */
+  dueAt?: number;
+  /** Names for the templates of `input`, beside `trigger` and `env`. */
+  names?: JsonObject;
+  /** Further fields of `trigger` in these templates. */
+  about?: JsonObject;
+  /** Starts however many executions of the trigger are open. */
+  always?: boolean;
+  /** The execution whose end it is for. */
+  causeId?: string;
+}
+
+/** Longest key that is kept as it is, in characters: it is in an index. Others may come from outside. */
+const KEY_MAX = 512;
+
+/** A key as it is kept: a long one, or one that PostgreSQL does not store, by its hash. */
+function keptKey(key: string): string {
+  if (key.length <= KEY_MAX && isStorable(key)) return key;
+  return `sha256/${createHash("sha256").update(key).digest("hex")}`;
+}
+
+/** What has become of a delivery. */
+export interface Fired {
+  fireId: string;
+  status: FireStatus;
+  executionId: string | null;
+  reason: string | null;
+  /** The trigger has fired for this key before, and this is what came of it. */
+  isRepeated: boolean;
+}
+
+/** The use cases of triggers. Unknown ids: `FlowError` NOT_FOUND. */
+export interface Triggers {
+  /** In the order of paths and names. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
+  list(filter: TriggerFilter, page: PageQuery): Promise<Listed<TriggerRow>>;
+  find(triggerId: string): Promise<TriggerRow>;
+  /** The trigger of a kind with an address, also one that is disabled; undefined if not found. */
+  findAt(kind: TriggerKind, address: string): Promise<TriggerRow | undefined>;
+  /** Nothing changes of one that is so already. */
+  enable(triggerId: string): Promise<boolean>;
+  disable(triggerId: string): Promise<boolean>;
+  /** The next `count` times of a schedule after a moment, now by default; none of another kind. */
+  next(triggerId: string, count: number, from?: number): Promise<number[]>;
+  /** Newest first. */
+  fires(triggerId: string, page: PageQuery & { status?: FireStatus }): Promise<Listed<FireRow>>;
+  /**
+   * Fires a trigger for a delivery, whether it is enabled or not. When it resolves, the fire is durable, and whatever restarts it starts one
+   * execution at most; a repeated key starts nothing, and answers what came of the first. `queued`: it starts when it may.
+   */
+  fire(trigger: TriggerRow, delivery: Delivery): Promise<Fired>;
+  /** The same for several deliveries, each with its trigger, written together. In their order. */
+  fireMany(deliveries: readonly { trigger: TriggerRow; delivery: Delivery }[]): Promise<Fired[]>;
+  /** Fires what has come due and decides about what waits. For the background. */
+  sweep(): Promise<void>;
+}
+
+/** What {@link createTriggers} needs. */
+export interface TriggersDeps extends StartFiresDeps {
+  /** Readable as `env` in inputs. */
+  env: JsonObject;
+  /** Milliseconds of a clock that does not jump. */
+  busy(): number;
+}
+
+/** The triggers of a database. */
+export function createTriggers(deps: TriggersDeps): Triggers {
+  const { database } = deps;
+  const start = createStartFires(deps);
+  const find = async (triggerId: string) => {
+    const row = await findTrigger(database, triggerId);
+    if (row === undefined) throw unknownTrigger(triggerId);
+    return row;
+  };
+  const fireMany = createFireMany(deps, start);
+  return {
+    async list(filter, { limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: placeOf(textCursor(cursor)) };
+      const { items, next } = await listTriggers(database, filter, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next.join("\n")) };
+    },
+    find,
+    findAt: (kind, address) => findTriggerAt(database, kind, address),
+    async enable(triggerId) {
+      const { definition, activeSince } = await find(triggerId);
+      const countedFrom = await databaseNow(database);
+      const next = nextTimeOf(triggerId, definition, { countedFrom, activeSince: activeSince.getTime() });
+      return await changed(triggerId, enableTrigger(database, triggerId, { countedFrom, ...next }));
+    },
+    disable: (triggerId) => changed(triggerId, disableTrigger(database, triggerId)),
+    async next(triggerId, count, from) {
+      const { definition, activeSince } = await find(triggerId);
+      if (definition.schedule === undefined) return [];
+      const start = from ?? (await databaseNow(database));
+      const until = Number.POSITIVE_INFINITY;
+      return duesBetween(definition.schedule, { from: start, until, activeSince: activeSince.getTime() }, count);
+    },
+    async fires(triggerId, { limit, cursor, status }) {
+      await find(triggerId);
+      const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
+      const filter = { triggerId, ...(status === undefined ? {} : { status }) };
+      const { items, next } = await listFires(database, filter, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
+    async fire(trigger, delivery) {
+      const [fired] = await fireMany([{ trigger, delivery }]);
+      if (fired === undefined) throw new Error("a delivery came to nothing");
+      return fired;
+    },
+    fireMany,
+    sweep: createSweep({ ...deps, start }),
+  };
+}
+
+/** Creates {@link Triggers.fireMany}. */
+function createFireMany(deps: TriggersDeps, start: StartFires): Triggers["fireMany"] {
+  const { database } = deps;
+  return async (deliveries) => {
+    const ids = await reserveIds(database, deliveries.length);
+    const fires = deliveries.map((one, index) => newFire(deps, one, ids[index] ?? ""));
+    const isNew = new Set(await insertFires(database, fires, TAKEN_MS));
+    const queued = fires.filter(({ fireId, status }) => isNew.has(fireId) && status === "queued");
+    const rows = new Map(deliveries.map(({ trigger }) => [trigger.triggerId, trigger]));
+    for (const { fireId, status, triggerId } of fires) {
+      const kind = rows.get(triggerId)?.kind;
+      if (status !== "queued" && isNew.has(fireId) && kind !== undefined) deps.onFired({ kind, status, lateMs: 0 });
+    }
+    const outcomes = await start(queued.map(queuedOf), rows);
+    const open = fires.filter(
+      ({ fireId, status }) => !isNew.has(fireId) || (status === "queued" && !outcomes.has(fireId)),
+    );
+    const written = open.length === 0 ? [] : await findFires(database, open);
+    return fires.map((fire) => {
+      const { fireId, triggerId, key } = fire;
+      const isRepeated = !isNew.has(fireId);
+      const outcome =
+        outcomes.get(fireId) ?? written.find((row) => row.triggerId === triggerId && row.key === key) ?? fire;
+      const executionId = "executionId" in outcome ? outcome.executionId : null;
+      const id = "fireId" in outcome ? outcome.fireId : fireId;
+      return { fireId: id, status: outcome.status, executionId, reason: outcome.reason, isRepeated };
+    });
+  };
+}
+
+/** A path has no line break. */
+function placeOf(cursor: string): readonly [string, string] {
+  const end = cursor.indexOf("\n");
+  return [cursor.slice(0, Math.max(0, end)), cursor.slice(end + 1)];
+}
+
+function newFire(
+  { now, env }: TriggersDeps,
+  { trigger, delivery }: { trigger: TriggerRow; delivery: Delivery },
+  fireId: string,
+): NewFire {
+  const firedAt = now();
+  const { key, dueAt = firedAt, names = {}, about = {}, always = false, causeId = null } = delivery;
+  const rendered = renderInput(trigger, { dueAt, firedAt, names, about }, env);
+  const fire = { fireId, triggerId: trigger.triggerId, key: keptKey(key), dueAt, firedAt, always, causeId };
+  if ("reason" in rendered) return { ...fire, status: "failed", reason: rendered.reason, input: null };
+  return { ...fire, status: "queued", reason: null, input: rendered.input };
+}
+
+function queuedOf({ fireId, triggerId, key, dueAt, input, always }: NewFire) {
+  return { fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits: false, always };
+}
+
+async function changed(triggerId: string, written: Promise<boolean | undefined>): Promise<boolean> {
+  const isChanged = await written;
+  if (isChanged === undefined) throw unknownTrigger(triggerId);
+  return isChanged;
+}
+
+function unknownTrigger(triggerId: string): FlowError {
+  return new FlowError("NOT_FOUND", `There is no trigger ${triggerId}`);
+}
