@@ -1,3 +1,4 @@
+import type { ResumePoint } from "../../schema/words/command.ts";
 import type { FlowEvent, RerunRef, RestoredStep, TaskLog, TaskResult, Write } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
@@ -39,6 +40,11 @@ const FIELDS: Readonly<Record<string, (value: never, sealing: EventSealing) => u
   items: (items: Json[], { seal }) => seal(items),
   input: (input: JsonObject, { seal }) => seal(input),
   workload: (workload: JsonObject, { seal }) => seal(workload),
+  // Where a parked command goes on.
+  resume: (resume: ResumePoint, { seal }) =>
+    resume.pipeline === undefined
+      ? resume
+      : changed(resume, "pipeline", seal(resume.pipeline as unknown as Json) as never),
   // How a rerun begins.
   rerun: (rerun: RerunRef, { seal }) => seal(rerun as unknown as Json),
   vars: (vars: JsonObject, { seal }) => seal(vars),

@@ -27,7 +27,7 @@ function parked(state: ExecutionState, event: EventOf<"command.parked">): Execut
   command.worker = null;
   delete command.woken;
   delete command.running;
-  delete command.retries;
+  if (wait.kind !== "retry") delete command.retries;
   return state;
 }
 

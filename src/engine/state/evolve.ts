@@ -211,7 +211,8 @@ function claimed(
   const command = openCommand(state, event.command_id);
   if (command === undefined || event.attempt < command.attempt) return state;
   if (event.attempt > command.attempt) {
-    command.values = {};
+    // One that was parked between two runs of a task goes on behind the tasks that had ended by then.
+    if (command.woken?.wait.kind !== "retry") command.values = {};
     delete command.retries;
     delete command.running;
     delete command.released;

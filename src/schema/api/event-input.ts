@@ -67,6 +67,7 @@ const WaitInput = v.variant("kind", [
     key: v.exactOptional(shortText),
     ...waitLimit,
   }),
+  v.strictObject({ kind: v.literal("retry"), due: Timestamp }),
 ]);
 
 /** It waits for a signal alone, however long that takes. */
@@ -81,6 +82,8 @@ const ResumeInput = v.strictObject({
   run: count,
   serial: count,
   started_at: Timestamp,
+  // Made by a worker for a worker: the server keeps it, and reads nothing of it.
+  pipeline: v.exactOptional(object),
 });
 
 /** One event of a batch. */

@@ -1,5 +1,7 @@
+import type { Write } from "./event.ts";
 import type { Json, JsonObject } from "./json.ts";
-import type { StoredResult } from "./result.ts";
+import type { TaskError } from "./outcome.ts";
+import type { ResultAbout, StoredResult } from "./result.ts";
 
 /** One piece of work for a worker: a step, some iterations of its loop, or a cursor's claim. */
 export interface Command {
@@ -69,7 +71,7 @@ export interface CommandContext {
 }
 
 /** What a parked command waits for. */
-export type Wait = TimerWait | SignalWait;
+export type Wait = TimerWait | SignalWait | RetryWait;
 
 /** It waits for a time alone: `due`, RFC 3339. */
 export interface TimerWait extends WaitLimit {
@@ -83,6 +85,14 @@ export interface SignalWait extends WaitLimit {
   name: string;
   /** Absent: for signals without a key. */
   key?: string;
+}
+
+/** It waits for the next run of a task that has failed: `due`, RFC 3339. */
+export interface RetryWait {
+  kind: "retry";
+  due: string;
+  expires?: never;
+  timeout_ms?: never;
 }
 
 /** What ends a wait before what it waits for has come. */
@@ -109,12 +119,45 @@ export interface ResumePoint {
   task: string;
   /** Absent outside loops. */
   iteration?: number;
-  /** Run of this task by its retry policy, from 1. */
+  /** Run of this task by its retry policy, from 1: the one that waits, or that comes after a {@link RetryWait}. */
   run: number;
   /** Place of the task run in the pipeline's course. */
   serial: number;
   /** When the first run of the task began, RFC 3339. */
   started_at: string;
+  /** With a {@link RetryWait}: what the tasks before have come to. */
+  pipeline?: KeptPipeline;
+}
+
+/** Where a pipeline stands between two runs of a task. What is empty is absent. */
+export interface KeptPipeline {
+  /** Task runs so far. */
+  runs: number;
+  /** How often it has come to each task, by label. */
+  pages: Record<string, number>;
+  /** Execution variables written, in order. */
+  set?: Write[];
+  /** Results by label, in order of completion. */
+  tasks?: [label: string, result: StoredResult][];
+  /** The outcome of the task before, and the last good result. */
+  previous?: KeptOutcome;
+  last_good?: StoredResult | ResultOf;
+  /** What tasks have written: for later ones, as execution variables, to `iter`. */
+  locals?: JsonObject;
+  pending?: JsonObject;
+  iter?: JsonObject;
+}
+
+/** The outcome of a task that has ended. */
+export interface KeptOutcome extends Partial<ResultAbout> {
+  status: "ok" | "error";
+  result: StoredResult | ResultOf;
+  error?: TaskError;
+}
+
+/** The result that stands under this label already. */
+export interface ResultOf {
+  of: string;
 }
 
 /** A command that no worker holds, until what it waits for has come. */

@@ -222,8 +222,10 @@ function waitingForOf(state: ExecutionState, now: number): WaitingForAnswer[] {
     if (parked !== undefined) {
       const { wait, wake_at: due, since, resume } = parked;
       const times = { ...defined({ due }), since: new Date(since).toISOString() };
-      const of = wait.kind === "signal" ? { name: wait.name, ...defined({ key: wait.key }) } : {};
+      const retried = wait.kind === "retry" ? { name: resume.task } : {};
+      const of = wait.kind === "signal" ? { name: wait.name, ...defined({ key: wait.key }) } : retried;
       found.push({ ...which(resume.iteration ?? 0), kind: wait.kind, ...of, ...times });
+      continue;
     }
     for (const [iteration, { task, at }] of Object.entries(retries)) {
       if (Date.parse(at) > now) found.push({ ...which(Number(iteration)), kind: "retry", name: task, due: at });

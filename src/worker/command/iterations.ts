@@ -86,7 +86,18 @@ async function runIteration(
   const state = freshState(names, { ...written });
   const { woken } = context.place.command;
   const resumed = woken?.resume.iteration === iteration ? { woken } : {};
-  const end = await runPipeline({ context, step, state, ref: { ...ref, iteration }, report, signal, ...resumed });
+  // Others of the command would have to stop with it.
+  const mayPark = loop.items.length === 1 && loop.frame_ends_at === undefined;
+  const end = await runPipeline({
+    context,
+    step,
+    state,
+    ref: { ...ref, iteration },
+    report,
+    signal,
+    mayPark,
+    ...resumed,
+  });
   const body = {
     ...ref,
     iteration,

@@ -89,7 +89,7 @@ export async function runCommand(
 
 /** The command waits until its own moment, or until the time of its step is over; for a signal alone, for as long as it takes. */
 function parkedEvent({ wait, resume }: Parked, ref: CommandRef, limit: number | undefined, at: number): FlowEvent {
-  const end = wait.expires ?? (wait.kind === "timer" ? wait.due : undefined);
+  const end = wait.expires ?? (wait.kind === "signal" ? undefined : wait.due);
   const due = end === undefined ? Number.POSITIVE_INFINITY : Date.parse(end);
   const isLimit = limit !== undefined && limit < due;
   const wakeAt = Math.min(due, limit ?? due);
@@ -234,7 +234,8 @@ async function runStep(
 ): Promise<void> {
   const { command } = context.place;
   const state = freshState(undefined, {}, command.context.parent_iter);
-  const run: PipelineRun = { context, step, state, ref, report, signal, ...defined({ woken: command.woken }) };
+  const goesOn = defined({ woken: command.woken });
+  const run: PipelineRun = { context, step, state, ref, report, signal, mayPark: true, ...goesOn };
   const end = await runPipeline(run);
   const at = context.deps.clock.now();
   const body = {

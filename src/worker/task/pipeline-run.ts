@@ -15,7 +15,21 @@ export interface PipelineRun {
   ref: CommandRef & { iteration?: number };
   report: Report;
   signal: AbortSignal;
+  /** The command may be parked until a task is to run again: it is for this pipeline alone. */
+  mayPark: boolean;
   /** Present where it goes on after a wait, with the task that waited. */
+  woken?: Woken;
+}
+
+/** The runs of one task between two moves of the pipeline. */
+export interface RunTries {
+  /** Place of this task run in the pipeline's course; retries share it, so that their idempotency key is the same. */
+  serial: number;
+  runs: number;
+  startedAt: number;
+  /** How often the pipeline has come to this task by now. */
+  page: number;
+  /** The next run goes on after a wait. */
   woken?: Woken;
 }
 

@@ -5,19 +5,19 @@ import type { Secrets } from "../../engine/sealing/secrets.ts";
 import { taskAccumulate } from "../../engine/state/results.ts";
 import type { Outcome } from "../../language/views/output-view.ts";
 import type { Scope } from "../../language/views/scope.ts";
-import type { Wait, Woken } from "../../schema/words/command.ts";
+import type { Wait } from "../../schema/words/command.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { FlowEvent, ProgressNumbers, TaskLog, TaskResult, Write } from "../../schema/words/event.ts";
 import { isJsonObject, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { forgetJsonText } from "../../schema/words/json-text.ts";
 import { failed, type TaskError, type ToolResult } from "../../schema/words/outcome.ts";
 import type { ResultAbout, StoredResult } from "../../schema/words/result.ts";
-import { abortedResult } from "../deadline.ts";
 import { TASK_RUNS_MAX } from "../deps.ts";
 import { createRunLog } from "../reporting/progress.ts";
 import type { TaskRun } from "./command-context.ts";
 import { aboutOf, endRuns, isSensitive, keep, keepFailed, keptError, notKept, outcomeOf } from "./keep-result.ts";
-import type { PipelineRun, PipelineState } from "./pipeline-run.ts";
+import type { PipelineRun, PipelineState, RunTries } from "./pipeline-run.ts";
+import { goOn, parksUntil, parkUntil, pauseUntil, stoppedBy } from "./retry-wait.ts";
 import type { Kept } from "./store-result.ts";
 import { runTask } from "./task.ts";
 import { park } from "./wait.ts";
@@ -45,16 +45,19 @@ export async function runPipeline(run: PipelineRun): Promise<PipelineEnd> {
   const { woken } = run;
   let position = woken === undefined ? 0 : jumpTarget(step, 0, woken.resume.task);
   let tries = freshTries(run, position, woken?.resume.serial ?? 0);
-  if (woken !== undefined)
-    Object.assign(tries, { runs: woken.resume.run - 1, startedAt: Date.parse(woken.resume.started_at), woken });
-  for (let runs = 1; position < step.tasks.length; runs += 1) {
+  const before = woken === undefined ? 0 : goOn(run, tries, set, woken);
+  for (let runs = before + 1; position < step.tasks.length; runs += 1) {
     const task = step.tasks[position];
     if (task === undefined) break;
     if (runs > runsMax) return await ended(run, set, tooManyRuns(run, task, runsMax));
+    // The time of its step was over before its next run.
+    if (woken?.wait.kind === "retry" && runs === before + 1 && run.signal.aborted)
+      return await ended(run, set, place(stoppedBy(run), run, task, tries.runs));
     tries.runs += 1;
     const done = await runOnce(run, task, tries, set);
-    if (done.verdict.do === "retry") {
-      const stopped = await pause(run, done.verdict.delayMs);
+    if (done.retryAt !== undefined) {
+      if (parksUntil(run, done.retryAt)) parkUntil(done.retryAt, run, task, tries, { set, runs });
+      const stopped = await pauseUntil(done.retryAt, run);
       if (stopped !== null) return await ended(run, set, place(stopped, run, task, tries.runs));
       continue;
     }
@@ -64,18 +67,6 @@ export async function runPipeline(run: PipelineRun): Promise<PipelineEnd> {
     tries = freshTries(run, position, tries.serial + 1);
   }
   return await ended(run, set, null);
-}
-
-/** The runs of one task between two moves of the pipeline. */
-interface RunTries {
-  /** Place of this task run in the pipeline's course; retries share it, so that their idempotency key is the same. */
-  serial: number;
-  runs: number;
-  startedAt: number;
-  /** How often the pipeline has come to this task by now. */
-  page: number;
-  /** The next run goes on after a wait. */
-  woken?: Woken;
 }
 
 function freshTries({ context, step, state }: PipelineRun, position: number, serial: number): RunTries {
@@ -102,7 +93,7 @@ async function runOnce(
   task: ProgramTask,
   tries: RunTries,
   set: Write[],
-): Promise<{ verdict: Verdict; error: TaskError | null }> {
+): Promise<{ verdict: Verdict; error: TaskError | null; retryAt: number | undefined }> {
   const { context, state, ref } = run;
   const { clock, lease } = context.deps;
   // Nothing is begun that another worker may be doing by now: no first run, no retry, no page, no iteration.
@@ -135,10 +126,10 @@ async function runOnce(
   const plain = continued ? keptError(result) : isLost ? await keepFailed(run, taskRun, result) : stored;
   const kept = ref.iteration === undefined && !isSensitive(run, task) ? withAbout(plain, about) : plain;
   if (verdict.verdict.do !== "retry") settle(state, task, kept.result, outcome, result.status === "ok");
-  const delayMs = verdict.verdict.do === "retry" ? verdict.verdict.delayMs : undefined;
-  await run.report(reports(run, task, { taskRunId, tries, durationMs, result, kept, delayMs, log: log.whole() }));
+  const retryAt = verdict.verdict.do === "retry" ? clock.now() + verdict.verdict.delayMs : undefined;
+  await run.report(reports(run, task, { taskRunId, tries, durationMs, result, kept, retryAt, log: log.whole() }));
   if (result.large === undefined) forgetJsonText(result.data);
-  return { verdict: verdict.verdict, error: failure };
+  return { verdict: verdict.verdict, error: failure, retryAt };
 }
 
 function withAbout(kept: Kept, about: ResultAbout): Kept {
@@ -265,23 +256,23 @@ interface TaskRunReport {
   durationMs: number;
   result: ToolResult;
   kept: Kept;
-  /** Milliseconds to the next run; undefined: the task is over. */
-  delayMs: number | undefined;
+  /** When it runs again, milliseconds since 1970; undefined: the task is over. */
+  retryAt: number | undefined;
   log: TaskLog | undefined;
 }
 
 function reports(
   run: PipelineRun,
   task: ProgramTask,
-  { taskRunId, tries, durationMs, result, kept, delayMs, log }: TaskRunReport,
+  { taskRunId, tries, durationMs, result, kept, retryAt, log }: TaskRunReport,
 ): FlowEvent[] {
   const { runs, page } = tries;
   const { iteration } = run.ref;
   const stepRunId = run.context.place.command.step_run_id;
   const at = run.context.deps.clock.now();
   const label = task.task.label;
-  const isFinal = delayMs === undefined;
-  const next = isFinal ? undefined : { next_run_at: new Date(at + delayMs).toISOString() };
+  const isFinal = retryAt === undefined;
+  const next = isFinal ? undefined : { next_run_at: new Date(retryAt).toISOString() };
   const done: FlowEvent = {
     type: "task.done",
     at,
@@ -310,18 +301,6 @@ function reports(
 function childDone(run: PipelineRun, task: string, result: ToolResult, at: number): FlowEvent {
   const child = isJsonObject(result.data) ? own(result.data, "execution_id") : undefined;
   return { type: "call.done", at, ...run.ref, task, ...(typeof child === "string" && { child_execution_id: child }) };
-}
-
-/** Waits before a retry. The error with which the wait was broken off, or null. */
-async function pause(run: PipelineRun, delayMs: number): Promise<TaskError | null> {
-  if (run.signal.aborted) return abortedResult(run.signal).error ?? null;
-  if (delayMs <= 0) return null;
-  try {
-    await run.context.deps.clock.sleep(delayMs, run.signal);
-    return null;
-  } catch {
-    return abortedResult(run.signal).error ?? null;
-  }
 }
 
 function jumpTarget(step: ProgramStep, position: number, to: string): number {

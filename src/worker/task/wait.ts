@@ -1,6 +1,6 @@
 import { isTimeZone, momentMs } from "../../language/words/moments.ts";
 import { durationMs } from "../../schema/rules/durations.ts";
-import type { ResumePoint, Wait, WaitResult, Woken } from "../../schema/words/command.ts";
+import type { ResumePoint, SignalWait, Wait, WaitResult, Woken } from "../../schema/words/command.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
@@ -72,7 +72,7 @@ function elapsed(at: number): ToolResult {
 const NAME_CHARS_MAX = 128;
 
 /** The signal for which a wait is. Throws `FlowError` INVALID_INPUT. */
-function signalOf(config: JsonObject): Wait {
+function signalOf(config: JsonObject): SignalWait {
   const { signal, key, for: duration, until } = config;
   if (duration != null || until != null) throw wrong("has either `signal` or a time");
   const name = nameOf(signal);

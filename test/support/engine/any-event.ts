@@ -121,6 +121,7 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
       wait: fc.oneof(
         fc.record({ kind: fc.constant("timer" as const), due: timestamp }),
         fc.record({ kind: fc.constant("signal" as const), name, key: name }),
+        fc.constant({ kind: "retry" as const, due: "2026-01-01T00:00:00.000Z" }),
       ),
       resume: fc.record({ task: name, run: count, serial: count, started_at: timestamp }),
     },

@@ -54,6 +54,14 @@ export interface LiveExecution extends FoldedExecution {
   decisions: SealedDecisions;
   /** Large results of the round under way, by their references: they are in no store before its commit. */
   attached: Map<string, AttachedPayload>;
+  /** Open commands that were parked and of which no claim was lost; undefined until it is asked for. */
+  claimedOnce?: Set<string>;
+}
+
+/** {@link LiveExecution.claimedOnce}, by the state. */
+export function claimedOnce({ commands }: ExecutionState): Set<string> {
+  const all = Object.entries(commands);
+  return new Set(all.flatMap(([id, { attempt, parks = 0 }]) => (parks > 0 && attempt - parks <= 1 ? [id] : [])));
 }
 
 /**

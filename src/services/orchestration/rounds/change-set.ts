@@ -17,6 +17,7 @@ import type { Command, ParkedWork } from "../../../schema/words/command.ts";
 import type { EventOf, FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
+  claimedOnce,
   type LiveExecution,
   noteIssued,
   SNAPSHOT_EVENTS,
@@ -89,7 +90,8 @@ interface ChangeSetDeps {
 export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): ChangeSet {
   const expectedEventId = deps.start === undefined ? live.lastEventId : null;
   const events: LogEntry[] = [];
-  const commands = createCommandChanges();
+  live.claimedOnce ??= claimedOnce(live.state);
+  const commands = createCommandChanges(live.claimedOnce);
   const wasTerminal = isTerminal(live.state.status);
   const { executionId } = live.state;
 
@@ -175,15 +177,13 @@ const ENDS: ReadonlySet<CommandStatus> = new Set(["COMPLETED", "FAILED", "CANCEL
  * the log. Its row stays only where a worker may still run it and has to be told: it was cancelled in a worker's hands, or
  * claimed more than once. So a missing row means that the command's only claim has reported its end.
  */
-function createCommandChanges() {
+function createCommandChanges(claimedOnce: Set<string>) {
   const issued = new Map<string, IssuedCommand>();
   const changed = new Map<string, CommandChange>();
   const cancelledHeld = new Set<string>();
   const adopted = new Map<string, IssuedCommand>();
   const stopped: StoppedIteration[] = [];
   const waits = new Map<string, ParkedCommand | null>();
-  /** Their earlier claims ended when they were parked. */
-  const claimedOnce = new Set<string>();
   const woken = new Set<string>();
   let held: ReadonlySet<IssuedCommand> = new Set();
   const hasRow = ({ commandId, status, attempt }: CommandChange) =>
@@ -205,7 +205,8 @@ function createCommandChanges() {
     parked(id: string, work: ParkedWork | null) {
       waits.set(id, work && waitRow(id, work));
     },
-    claimedOnce: (id: string) => void claimedOnce.add(id),
+    /** Whether all its earlier claims have ended when it was parked. */
+    claimedOnce: (id: string, isSo: boolean) => void (isSo ? claimedOnce.add(id) : claimedOnce.delete(id)),
     cancelled(id: string, isHeld: boolean) {
       if (isHeld) cancelledHeld.add(id);
       this.set(id, "CANCELLED", {});
@@ -355,7 +356,7 @@ function project(
   switch (event.type) {
     case "command.claimed":
       commands.set(event.command_id, "CLAIMED", { attempt: event.attempt, worker: event.worker ?? "", leaseMs });
-      if (openCommand(state, event.command_id)?.parks === event.attempt - 1) commands.claimedOnce(event.command_id);
+      commands.claimedOnce(event.command_id, openCommand(state, event.command_id)?.parks === event.attempt - 1);
       return;
     case "command.started": {
       const worker = event.worker ?? openCommand(state, event.command_id)?.worker ?? null;
@@ -364,7 +365,7 @@ function project(
     }
     case "command.parked":
       commands.set(event.command_id, "PARKED", { attempt: event.attempt });
-      commands.parked(event.command_id, event);
+      commands.parked(event.command_id, state.status === "PAUSED" ? whilePaused(event) : event);
       return;
     case "command.woken":
       commands.woken(event.command_id);
