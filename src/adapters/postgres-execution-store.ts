@@ -35,6 +35,8 @@ export interface PostgresExecutionStoreOptions {
   policy: ClaimPolicy;
   /** Name of this server: the owner of a batch that it takes over. */
   processor: string;
+  /** Whether some trigger watches ends of executions. Default: none does. */
+  watchesEnds?(): boolean;
   /** Milliseconds after which a batch that was taken over may be taken over again. Default 60,000. */
   batchLeaseMs?: number;
 }
@@ -48,7 +50,8 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
     snapshotUpTo: (executionId, eventId, format) => findSnapshotUpTo(database, executionId, eventId, format),
     eventsAfter: (executionId, after, limit) => loadEvents(database, executionId, after, limit),
     flush: async (flush) => {
-      const { moved, at } = await flushChanges(flushDatabase, flush);
+      const noted = options.watchesEnds?.() === true ? { ...flush, watchesEnds: true } : flush;
+      const { moved, at } = await flushChanges(flushDatabase, noted);
       return { moved: new Set(moved), at };
     },
     pendingRequirements: (after, limit) => findPendingRequirements(database, after, limit),

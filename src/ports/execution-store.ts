@@ -128,6 +128,8 @@ export interface Snapshot {
 export interface Flush {
   executions: ExecutionChange[];
   batches: BatchChange[];
+  /** Some trigger watches ends of executions: they are noted. */
+  watchesEnds?: boolean;
 }
 
 /** What became of a {@link Flush}. */

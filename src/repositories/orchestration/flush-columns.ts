@@ -17,6 +17,7 @@ import { batch } from "../tables/batch.ts";
 import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution, executionLabel } from "../tables/execution.ts";
 import { result } from "../tables/result.ts";
+import { watchedEnd } from "../tables/trigger.ts";
 import { wait } from "../tables/wait.ts";
 import { type SentPayload, sentPayload } from "./attached-payloads.ts";
 import { olderSnapshotsMax } from "./past-snapshots.ts";
@@ -52,6 +53,7 @@ type Start = ExecutionChange & { start: ExecutionStart };
 type Need = { requestId: string; executionId: string };
 type StoredSnapshot = Snapshot & { executionId: string };
 type Accepted = BatchChange & { accept: NonNullable<BatchChange["accept"]> };
+const ENDS: ReadonlySet<string> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 const isStart = (change: ExecutionChange): change is Start => change.start !== undefined;
 const isAccepted = (change: BatchChange): change is Accepted => change.accept !== undefined;
 
@@ -123,6 +125,14 @@ const FLUSH = {
       name: ({ row: [name] }) => name,
       value: ({ row: [, value] }) => value,
     }),
+  ),
+  /** Ends of executions, where some trigger watches them. */
+  watched: part(
+    ({ executions, watchesEnds = false }) =>
+      watchesEnds
+        ? executions.filter(({ status }) => ENDS.has(status)).map(({ executionId }) => ({ executionId }))
+        : [],
+    columns<typeof watchedEnd, { executionId: string }>(watchedEnd, { executionId: ({ executionId }) => executionId }),
   ),
   segments: part(
     ({ segments }) => segments,

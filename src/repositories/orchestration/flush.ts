@@ -95,6 +95,7 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     `written as materialized (${written.join(" union all ") || "select null::bigint as execution_id where false"})`,
     ...(isSingle ? [] : [`incomplete as materialized (${tables.has("needs") ? incomplete(places) : NONE_INCOMPLETE})`]),
     ...part("labelled", "labelled", labelled),
+    ...part("watched", "watched", watched),
     ...part("segments", "logged", logged("segments")),
     ...part("events", "logged_events", logged("events")),
     ...part("issued", "issued", issued(tables.has("stopped"))),
@@ -173,6 +174,13 @@ const labelled = ({ rowsOf, written }: Places) => `
   select execution_id, name, value
   from ${rowsOf("labelled")} as t
   where ${written}`;
+
+// The end of one that has ended comes again with a late event; a trigger fires for it once all the same.
+const watched = ({ rowsOf, written }: Places) => `
+  insert into flow.watched_end (execution_id)
+  select execution_id from ${rowsOf("watched")} as t
+  where ${written}
+  on conflict (execution_id) do nothing`;
 
 const logged =
   (table: "segments" | "events") =>

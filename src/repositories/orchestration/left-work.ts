@@ -20,6 +20,8 @@ export interface LeftWork {
   signals: boolean;
   /** Triggers whose time has come, and fires that are to be decided about. */
   triggers: boolean;
+  /** Triggers that watch ends of executions. */
+  watchers: boolean;
 }
 
 /**
@@ -42,6 +44,7 @@ export async function findLeftWork({ sql }: Database): Promise<LeftWork> {
         or exists (select from flow.signal where state = 'sending' and (lease_expires_at <= now()) is not false) as signals,
       exists (select from flow.trigger where wake_at <= now())
         or exists (select from flow.trigger_fire where wake_at <= now())
-        or exists (select from flow.watched_end where wake_at <= now()) as triggers`;
+        or exists (select from flow.watched_end where wake_at <= now()) as triggers,
+      exists (select from flow.trigger where enabled and kind <> 'schedule' and kind = 'execution') as watchers`;
   return row;
 }

@@ -1,6 +1,5 @@
 import { sql } from "drizzle-orm";
 import { boolean, check, index, integer, text, uniqueIndex } from "drizzle-orm/pg-core";
-import type { JsonObject } from "../../schema/words/json.ts";
 import {
   FIRE_STATUSES,
   type FireStatus,
@@ -8,6 +7,7 @@ import {
   type Trigger,
   type TriggerKind,
 } from "../../schema/triggers/trigger.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import { createdAt, document, flow, id, instant, name, updatedAt } from "./columns.ts";
 
 const listed = (words: readonly string[]) => sql.raw(words.map((word) => `'${word}'`).join(", "));

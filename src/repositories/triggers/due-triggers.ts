@@ -23,7 +23,8 @@ export async function takeDueTriggers(
     from due where t.trigger_id = due.trigger_id
     returning t.trigger_id as "triggerId", t.document, t.path, t.name, t.kind, t.definition, t.version, t.user_id as "userId",
       t.address, t.enabled, t.active_since as "activeSince", t.counted_from as "countedFrom",
-      t.next_due_at as "nextDueAt", t.last_fire_at as "lastFireAt", now()::timestamptz(3) as now`;
+      t.next_due_at as "nextDueAt", t.last_fire_at as "lastFireAt", t.created_at as "createdAt",
+      now()::timestamptz(3) as now`;
 }
 
 /** What was decided about a schedule that was taken: where it goes on. Milliseconds since 1970. */

@@ -19,6 +19,7 @@ const COLUMNS = columnsOf(trigger, [
   "countedFrom",
   "nextDueAt",
   "lastFireAt",
+  "createdAt",
 ]);
 
 /** A trigger of the newest version of its document. */
@@ -116,6 +117,13 @@ export async function findTriggerAt(
   const [row] = await sql<TriggerRow[]>`
     select ${COLUMNS(sql)} from flow.trigger where kind = ${kind} and address = ${address}`;
   return row;
+}
+
+/** Enabled triggers of a kind other than `schedule`, by their ids, at most `limit`. */
+export async function listEnabled({ sql }: Database, kind: TriggerKind, limit: number): Promise<TriggerRow[]> {
+  return await sql<TriggerRow[]>`
+    select ${COLUMNS(sql)} from flow.trigger
+    where enabled and kind <> 'schedule' and kind = ${kind} order by trigger_id limit ${limit}`;
 }
 
 /** What a list of triggers is about. */

@@ -46,6 +46,7 @@ export interface UpkeepDeps {
   bulk: Pick<BulkOperations, "workOff" | "end">;
   signals: Pick<KeyedSignals, "workOff">;
   triggers: Pick<Triggers, "sweep">;
+  watching: { ends: boolean };
   logger: Logger;
   lifecycle: Lifecycle;
 }
@@ -84,7 +85,7 @@ export const RETENTION_INTERVAL_MS = 300_000;
 export function startUpkeep(deps: UpkeepDeps): void {
   const { recovery, reader, elsewhere, database, presence, audit, keychainUpkeep, transient, results } = deps;
   const { reaper, retention, logger, lifecycle } = deps;
-  const left = createLeftWorkLooks<keyof LeftWork>(() => findLeftWork(database), ["pools"]);
+  const left = createLeftWorkLooks<keyof LeftWork>(() => lookWith(deps), ["pools"]);
   const whenLeft = (reason: keyof LeftWork, intervalMs = AFTER_LOOK_MS) => ({
     intervalMs,
     until: (signal: AbortSignal) => left.until(reason, signal),
@@ -146,6 +147,12 @@ export function startUpkeep(deps: UpkeepDeps): void {
     await reaper?.reaper.release().catch(() => undefined);
     await presence.end().catch(() => undefined);
   });
+}
+
+async function lookWith({ database, watching }: Pick<UpkeepDeps, "database" | "watching">): Promise<LeftWork> {
+  const found = await findLeftWork(database);
+  watching.ends = found.watchers;
+  return found;
 }
 
 /** Operations on many executions, by whichever server comes first, and the deletion of old ones. */

@@ -51,6 +51,7 @@ import type {
 import type { ResultsObserver } from "../../services/results/observer.ts";
 import { createResults, type Results } from "../../services/results/results.ts";
 import { createKeyedSignals, type KeyedSignals } from "../../services/signals/keyed-signals.ts";
+import { fireForSignal } from "../../services/triggers/fire-for-signal.ts";
 import type { FiredNotice } from "../../services/triggers/start-fires.ts";
 import { createTriggers, type Triggers } from "../../services/triggers/triggers.ts";
 import { type CancelNotices, createCancelNotices } from "../../services/workers/cancel-notices.ts";
@@ -105,7 +106,10 @@ function executionsOf(
     newName: () => `${processor}/${++calls}`,
     onFired: (notice) => onFired?.(notice),
   });
-  const signals = createKeyedSignals({ ...deps, busy, unavailable });
+  const signals = createKeyedSignals({
+    ...{ ...deps, busy, unavailable },
+    triggers: (signal) => fireForSignal(deps, triggers.fireMany, signal),
+  });
   return { executions, bulk, triggers, signals };
 }
 
@@ -145,6 +149,8 @@ export interface Services {
   bulk: BulkOperations;
   signals: KeyedSignals;
   triggers: Triggers;
+  /** Whether some trigger watches ends of executions; set by the background work that looks. */
+  watching: { ends: boolean };
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;
@@ -190,7 +196,8 @@ export function wireServices(deps: ServicesDeps): Services {
   const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, reader }, id, step));
   const readText = (catalogId: string) => findText(database, catalogId);
   const programs = createProgramCache(readText, deps.documents);
-  const store = createPostgresExecutionStore({ ...deps, policy });
+  const watching = { ends: false };
+  const store = createPostgresExecutionStore({ ...deps, policy, watchesEnds: () => watching.ends });
   const orchestrator = orchestratorOf(deps, {
     store,
     programs,
@@ -213,7 +220,7 @@ export function wireServices(deps: ServicesDeps): Services {
   const sealing = createSealing({ database, keys: deps.keys, audit });
   const mayRead = checkReading({ database, access, audit });
   return {
-    orchestrator,
+    ...{ orchestrator, watching },
     reader,
     results,
     checkReading: mayRead,

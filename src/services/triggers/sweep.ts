@@ -23,6 +23,8 @@ const RUN_MS = 5_000;
 export interface SweepDeps {
   database: Database;
   start: StartFires;
+  /** Fires for ends of executions that were noted; gives how many these were. */
+  fireForEnds(): Promise<number>;
   /** Readable as `env` in inputs. */
   env: JsonObject;
   /** A name that no other call has. */
@@ -40,9 +42,10 @@ export function createSweep(deps: SweepDeps): () => Promise<void> {
   return async () => {
     const end = deps.busy() + RUN_MS;
     for (let isFull = true; isFull && deps.busy() < end; ) {
+      const ends = await deps.fireForEnds();
       const due = await fireDue(deps);
       const queued = await decideQueued(deps);
-      isFull = due >= SLICE || queued >= SLICE;
+      isFull = ends > 0 || due >= SLICE || queued >= SLICE;
     }
   };
 }

@@ -22,6 +22,7 @@ import { encodeCursor, idCursor, textCursor } from "../pagination-cursor.ts";
 import { renderInput } from "./fire-scope.ts";
 import { createStartFires, type StartFires, type StartFiresDeps, TAKEN_MS } from "./start-fires.ts";
 import { createSweep } from "./sweep.ts";
+import { fireForEnds } from "./watch-ends.ts";
 
 /** What a trigger fires for. */
 export interface Delivery {
@@ -37,6 +38,8 @@ export interface Delivery {
   always?: boolean;
   /** The execution whose end it is for. */
   causeId?: string;
+  /** What has become of it already: the row is all that is written. */
+  verdict?: { status: "skipped" | "failed"; reason: string };
 }
 
 /** Longest key that is kept as it is, in characters: it is in an index. Others may come from outside. */
@@ -136,7 +139,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       return fired;
     },
     fireMany,
-    sweep: createSweep({ ...deps, start }),
+    sweep: createSweep({ ...deps, start, fireForEnds: () => fireForEnds(database, fireMany) }),
   };
 }
 
@@ -182,9 +185,10 @@ function newFire(
   fireId: string,
 ): NewFire {
   const firedAt = now();
-  const { key, dueAt = firedAt, names = {}, about = {}, always = false, causeId = null } = delivery;
-  const rendered = renderInput(trigger, { dueAt, firedAt, names, about }, env);
+  const { key, dueAt = firedAt, names = {}, about = {}, always = false, causeId = null, verdict } = delivery;
   const fire = { fireId, triggerId: trigger.triggerId, key: keptKey(key), dueAt, firedAt, always, causeId };
+  if (verdict !== undefined) return { ...fire, ...verdict, input: null };
+  const rendered = renderInput(trigger, { dueAt, firedAt, names, about }, env);
   if ("reason" in rendered) return { ...fire, status: "failed", reason: rendered.reason, input: null };
   return { ...fire, status: "queued", reason: null, input: rendered.input };
 }

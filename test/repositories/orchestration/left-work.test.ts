@@ -17,6 +17,7 @@ const NONE: LeftWork = {
   waits: false,
   signals: false,
   triggers: false,
+  watchers: false,
 };
 
 let database: Database;
