@@ -106,6 +106,7 @@ const ROOMS = {
     run: ["watch", "documents", "progress", "server", "terminal", "command-line"],
     executions: ["watch", "documents", "progress", "server", "terminal", "command-line"],
     secrets: ["watch", "server", "terminal", "command-line"],
+    triggers: ["server", "terminal", "command-line"],
     watch: ["documents", "progress", "server", "terminal", "command-line"],
     access: ["server", "terminal", "command-line"],
     documents: ["server", "terminal", "command-line"],

@@ -6,6 +6,7 @@ import { STEERING_COMMANDS } from "./executions/commands-steering.ts";
 import { DOCTOR_COMMANDS } from "./operations/commands-doctor.ts";
 import { SERVER_COMMANDS } from "./operations/commands-server.ts";
 import { SECRET_COMMANDS } from "./secrets/commands-secrets.ts";
+import { TRIGGER_COMMANDS } from "./triggers/commands-triggers.ts";
 
 const SET: CliOption = {
   name: "set",
@@ -234,7 +235,10 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: "Run", commands: [RUN, TEST, REPLAY] },
   { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
   { title: "Serve", commands: SERVER_COMMANDS },
-  { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...STEERING_COMMANDS, ...DOCTOR_COMMANDS] },
+  {
+    title: "Look at a server",
+    commands: [...EXECUTION_COMMANDS, ...STEERING_COMMANDS, ...TRIGGER_COMMANDS, ...DOCTOR_COMMANDS],
+  },
   { title: "Log in, and manage access", commands: ACCESS_COMMANDS },
   { title: "Keep secrets", commands: SECRET_COMMANDS },
   { title: "Set up", commands: [CONFIG, COMPLETION, VERSION, HELP] },

@@ -47,6 +47,7 @@ export function exampleScenarios({ api, mcp, nobody, csv }: ExampleServers): Sce
     example("publish_report", { channel: "team-dta" }, fails),
     example("await_delivery", { day: "2026-01-30" }),
     example("poll_export", { every: 0.05 }),
+    example("nightly_report"),
     example("await_payment", { patience: 0.1, reminders: 1 }),
     example("price_alert"),
     example("price_alert", { limit: 5 }),

@@ -1,3 +1,4 @@
+import { firstIdAt } from "../../platform/system/ids.ts";
 import type { FireStatus } from "../../schema/triggers/trigger.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
@@ -178,4 +179,14 @@ export async function openExecutionsOf({ sql }: Database, triggerId: string, lim
     where started_id = ${triggerId} and started_kind = 'trigger' and ended_at is null
     order by execution_id limit ${limit}`;
   return rows.map(({ id }) => id);
+}
+
+/** Deletes fires that are older than this many days and wait for nothing, the oldest first, at most `limit`. Gives how many. */
+export async function deleteOldFires({ sql }: Database, days: number, limit: number): Promise<number> {
+  const before = firstIdAt(Date.now() - days * 86_400_000);
+  const { count } = await sql`
+    delete from flow.trigger_fire where fire_id in (
+      select fire_id from flow.trigger_fire where fire_id < ${before} and status <> 'queued' order by fire_id limit ${limit}
+    )`;
+  return count;
 }

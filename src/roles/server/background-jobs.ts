@@ -8,6 +8,7 @@ import { ensureEventPartitions } from "../../repositories/executions/event-parti
 import { deleteExpiredTransients } from "../../repositories/executions/execution-values.ts";
 import { findLeftWork, type LeftWork } from "../../repositories/orchestration/left-work.ts";
 import { deleteOldSignals } from "../../repositories/signals/signals.ts";
+import { deleteOldFires } from "../../repositories/triggers/fires.ts";
 import type { Audit } from "../../services/access/audit.ts";
 import type { BulkOperations } from "../../services/bulk/bulk.ts";
 import type { TransientValues } from "../../services/credentials/key-values.ts";
@@ -41,6 +42,8 @@ export interface UpkeepDeps {
   /** Undefined: switched off. */
   reaper: { reaper: Reaper; intervalMs: number } | undefined;
   retention: Retention;
+  /** How long executions are kept, and so what started them. */
+  retentionDays: number;
   results: Pick<Results, "sweep" | "removeLeftovers">;
   pools: Pick<Pools, "refresh">;
   bulk: Pick<BulkOperations, "workOff" | "end">;
@@ -105,6 +108,9 @@ export function startUpkeep(deps: UpkeepDeps): void {
     { name: "read the pools of workers", ...whenLeft("pools", POOLS_MS), runOnce: () => deps.pools.refresh() },
     ...bulkWork(deps, whenLeft("bulk")),
     ...signalWork(deps, whenLeft("signals")),
+    repeatWhileFull("delete old fires", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
+      deleteOldFires(database, deps.retentionDays, limit),
+    ),
     { name: "fire triggers", ...whenLeft("triggers"), runOnce: () => deps.triggers.sweep() },
     {
       ...repeatWhileFull("wake what has come due", AFTER_LOOK_MS, DUE_MAX, () => recovery.wake()),

@@ -244,7 +244,7 @@ function openWriting(found: FoundDatabase, config: Config, lifecycle: Lifecycle)
 function withOwner(
   config: Config,
   deps: { database: Database; found: FoundDatabase; service: Services; processor: string; logger: Logger },
-): Pick<UpkeepDeps, "asOwner" | "retention"> {
+): Pick<UpkeepDeps, "asOwner" | "retention" | "retentionDays"> {
   const { database, found, service, processor, logger } = deps;
   const owner = asOwner(database, found);
   const retention = createRetention({
@@ -259,7 +259,7 @@ function withOwner(
     onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
     onFailed: (error) => logger.warn({ err: error }, "RETENTION could not delete what was kept for long enough"),
   });
-  return { asOwner: owner, retention };
+  return { asOwner: owner, retention, retentionDays: config.retentionDays };
 }
 
 function openOverview(

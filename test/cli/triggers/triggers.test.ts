@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { workWith } from "../../support/service/api-work.ts";
+import { openOperatedApi } from "../operated-api.ts";
+
+/* `flow triggers` against a server. */
+
+const { api, commands } = await openOperatedApi({ FLOW_PURE_STEPS: "server" });
+const work = workWith(api);
+const STEP = "  - { step: start, tool: { kind: noop } }\n";
+before(async () => {
+  await work.register(
+    "reports/nightly",
+    `${STEP}triggers:\n  - { name: nightly, schedule: { cron: "0 6 * * *", timezone: Europe/Berlin } }\n  - { name: asked, signal: { name: go } }\n`,
+  );
+  await work.register("reports/weekly", `${STEP}triggers:\n  - { name: weekly, schedule: { cron: "0 6 * * 1" } }\n`);
+});
+
+test("triggers are listed, shown, turned off and on, and fired by playbook and name", async (t) => {
+  const run = await commands(t);
+  const listed = await run("triggers");
+  assert.match(listed.stdout, /^TRIGGER +PLAYBOOK +NAME +KIND +ON +LAST FIRE +NEXT FIRE\n/);
+  assert.match(listed.stdout, /reports\/nightly +nightly +schedule +yes +- +\d{4}-/);
+  const next = await run("triggers", "next", "reports/nightly", "nightly", "-n", "2", "--from", "2026-03-28T12:00:00Z");
+  assert.equal(next.stdout, "2026-03-29T04:00:00.000Z\n2026-03-30T04:00:00.000Z\n");
+  const off = await run("triggers", "disable", "reports/weekly");
+  assert.equal(off.stdout, "weekly of reports/weekly is turned off\n");
+  assert.match((await run("triggers", "list", "--disabled", "--json")).stdout, /"name": ?"weekly"/);
+  assert.match(
+    (await run("triggers", "enable", "reports/weekly")).stdout,
+    /^weekly of reports\/weekly is on, next fire /,
+  );
+  const fired = await run("triggers", "fire", "reports/weekly", "--key", "a");
+  assert.match(fired.stdout, /^started execution \d+\n$/);
+  assert.equal((await run("triggers", "fire", "reports/weekly", "--key", "a")).stdout, fired.stdout);
+  assert.match((await run("triggers", "fires", "reports/weekly")).stdout, /started +\d+/);
+  assert.match((await run("triggers", "show", "reports/weekly")).stdout, /^weekly of reports\/weekly \(schedule\)/);
+});
+
+test("a playbook with several triggers wants a name; what is not there is said", async (t) => {
+  const run = await commands(t);
+  const several = await run("triggers", "show", "reports/nightly");
+  assert.equal(several.code, 2);
+  assert.match(several.stderr, /give the name too, one of 'asked', 'nightly'/);
+  const unknown = await run("triggers", "fire", "reports/nightly", "other");
+  assert.deepEqual([unknown.code, /no trigger 'other' of 'reports\/nightly'/.test(unknown.stderr)], [2, true]);
+  assert.equal((await run("triggers", "fires", "123")).code, 2);
+});
