@@ -183,6 +183,11 @@ test("what is open is counted, with the age of the oldest command that waits", a
     where command_id = (select min(command_id) from flow.command where status = 'PENDING')`;
   const { counts = {} } = await readOnly(api.database, 5_000, (reading) => countOpen(reading));
   assert.ok((counts["executions_open"] ?? 0) >= 1);
+  const executionId = await started();
+  await work.post(`/api/executions/${executionId}/pause`);
+  const { counts: paused = {} } = await readOnly(api.database, 5_000, (reading) => countOpen(reading));
+  assert.equal(paused["executions_open"], (counts["executions_open"] ?? 0) + 1);
+  assert.equal(paused["executions_paused"], (counts["executions_paused"] ?? 0) + 1);
   assert.ok((counts["commands_pending"] ?? 0) >= 1);
   assert.ok((counts["queue_age_seconds"] ?? 0) >= 3_600);
 });

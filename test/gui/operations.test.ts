@@ -194,6 +194,14 @@ test("a bulk operation previews what matches the list, cancels the marked ones a
   await assertUsable(page);
   await page.goto(`${serving.url}/executions?path=gui%2Fwaits`);
   await page.locator(`tr[data-row="${mine[0]}"] [data-status="CANCELLED"]`).waitFor();
+  // The dialog opens at what fits the marked ones: what has ended is repeated, and what is chosen then is kept.
+  for (const id of mine.slice(0, 2)) await page.getByLabel(`Mark ${id}`).check();
+  await page.getByRole("button", { name: "2 marked …" }).click();
+  const ended = page.getByRole("dialog", { name: "2 executions marked" });
+  await ended.getByRole("button", { name: "Run 2 executions again" }).waitFor();
+  await ended.getByLabel("Pause").check();
+  await ended.getByText("there is nothing to pause").waitFor();
+  await ended.getByRole("button", { name: "Close" }).click();
   assert.equal(await page.locator(`tr[data-row="${running}"] [data-status="RUNNING"]`).count(), 1);
   await page.close();
 });

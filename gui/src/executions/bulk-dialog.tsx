@@ -50,6 +50,9 @@ export function BulkButtons({
   );
 }
 
+/** What is tried for marked executions, in this order: what has no paused ones is not resumed, what has ended is repeated. */
+const FITTING: readonly [BulkAction, ...BulkAction[]] = ["resume", "cancel", "rerun"];
+
 interface DialogProps {
   filters: ExecutionFilters;
   only: ReadonlySet<string> | undefined;
@@ -63,12 +66,25 @@ function BulkDialog({ filters, only, onClose }: DialogProps): ReactNode {
   }, []);
   // The dialog is about the list at the time it was opened.
   const [list] = useState({ filters, only, now: Date.now() });
-  const [form, setForm] = useState(() => firstForm(filters));
-  const change = (part: Partial<BulkForm>) => setForm((before) => ({ ...before, ...part }));
+  const [form, setForm] = useState(() => ({
+    ...firstForm(filters),
+    ...(only !== undefined && { action: FITTING[0] }),
+  }));
+  const [isChosen, setChosen] = useState(only === undefined);
+  const change = (part: Partial<BulkForm>) => {
+    setForm((before) => ({ ...before, ...part }));
+    if (part.action !== undefined) setChosen(true);
+  };
   const body = useMemo(() => bulkBody(form, list.filters, list.only, list.now), [form, list]);
   const preview = usePreview(body);
   const bulk = useBulk(onClose);
   const matched = body === undefined ? 0 : preview.isPlaceholderData ? undefined : preview.data?.matched;
+  // It opens at the action that fits what is marked, by the states that these have now.
+  if (!isChosen && matched !== undefined) {
+    const next = matched === 0 ? FITTING[FITTING.indexOf(form.action) + 1] : undefined;
+    if (next === undefined) setChosen(true);
+    else setForm({ ...form, action: next });
+  }
   return (
     <dialog ref={dialog} className="bulk" aria-labelledby="bulk-title" onClose={() => onClose(false)}>
       <form

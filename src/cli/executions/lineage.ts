@@ -1,6 +1,7 @@
 import type { ExecutionItem } from "../../schema/api/executions.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import type { RelativeAnswer } from "../../schema/rules/lineage.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
 import { type CliInput, EXIT } from "../command-line/command.ts";
 import { limitOf } from "../command-line/list-options.ts";
@@ -23,23 +24,25 @@ export async function showLineage(input: CliInput): Promise<number> {
   const id = await executionArgument(input, target);
   const params = { execution_id: id };
   let ancestors: readonly RelativeAnswer[] = [];
+  let changed: JsonObject | undefined;
   const { items: descendants, isMore } = await first(
     EXECUTION_ROUTES.lineage,
     { params },
     (page) => {
       // Later pages have none.
       if (page.ancestors.length > 0) ancestors = page.ancestors;
+      changed = page.changed;
       return page.descendants;
     },
     limit,
   );
   if (options["json"] === true) {
-    io.stdout.write(`${jsonText({ execution_id: id, ancestors, descendants })}\n`);
+    io.stdout.write(`${jsonText({ execution_id: id, ...defined({ changed }), ancestors, descendants })}\n`);
     return EXIT.ok;
   }
   const own = await call(EXECUTION_ROUTES.detail, { params });
   const style = styleFor(io.stdout, io, options["no-color"] === true);
-  const lines = treeOf(own, ancestors, descendants).map((row) => lineOf(row, style));
+  const lines = treeOf({ ...own, ...defined({ changed }) }, ancestors, descendants).map((row) => lineOf(row, style));
   io.stdout.write(`${lines.join("\n")}\n`);
   const rest = isMore ? "; there are more: --limit N, or --all" : "";
   io.stderr.write(`${plural(ancestors.length, "ancestor")}, ${plural(descendants.length, "descendant")}${rest}\n`);
@@ -58,7 +61,7 @@ interface TreeRow {
 }
 
 function treeOf(
-  own: ExecutionItem,
+  own: ExecutionItem & Pick<RelativeAnswer, "changed">,
   ancestors: readonly RelativeAnswer[],
   descendants: readonly RelativeAnswer[],
 ): TreeRow[] {
@@ -71,7 +74,7 @@ function treeOf(
     by = one.by;
   }
   const depth = ancestors.length;
-  rows.push({ one: own, depth, by, changed: undefined, isOwn: true });
+  rows.push({ one: own, depth, by, changed: own.changed, isOwn: true });
   depths.set(own.execution_id, depth);
   for (const one of descendants) {
     // One whose origin may not be seen stands below the execution itself.

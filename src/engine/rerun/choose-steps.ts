@@ -111,6 +111,8 @@ function checkKnown(program: Program, asked: readonly string[]): void {
   const unknown = asked.filter((name) => !program.steps.has(name));
   if (unknown.length === 0) return;
   const known = [...program.steps.keys()].join(", ");
-  const message = `There is no step ${unknown.map((name) => `'${name}'`).join(", ")} in '${program.playbook.path}'`;
+  const names = unknown.map((name) => `'${name}'`).join(", ");
+  const what = unknown.length === 1 ? `There is no step ${names}` : `There are no steps ${names}`;
+  const message = `${what} in '${program.playbook.path}'`;
   throw new FlowError("INVALID_INPUT", `${message}; the steps are: ${known}`, { detail: { unknown_steps: unknown } });
 }

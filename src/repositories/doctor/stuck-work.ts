@@ -189,17 +189,25 @@ export async function unprocessedBatches(
   return row ?? { count: 0, since: null, executionIds: [] };
 }
 
+/** How much is open. */
+export interface OpenCounts {
+  /** Paused ones too. */
+  executions: number;
+  paused: number;
+  pending: number;
+  held: number;
+  batches: number;
+  oldestPendingSeconds: number;
+}
+
 /** How much is open, each counted up to `max`; and the age in seconds of the oldest command that waits. */
-export async function openCounts(
-  { sql }: Reading,
-  max: number,
-): Promise<{ executions: number; pending: number; held: number; batches: number; oldestPendingSeconds: number }> {
-  type Row = { executions: number; pending: number; held: number; batches: number; oldestPendingSeconds: number };
-  const [row] = await sql<Row[]>`
+export async function openCounts({ sql }: Reading, max: number): Promise<OpenCounts> {
+  const [row] = await sql<OpenCounts[]>`
     select
       (select count(*)::int from (
-        select from flow.execution where status in ('PENDING', 'RUNNING') limit ${max}
+        select from flow.execution where status in ('PENDING', 'RUNNING', 'PAUSED') limit ${max}
       ) as e) as executions,
+      (select count(*)::int from (select from flow.execution where status = 'PAUSED' limit ${max}) as p) as paused,
       (select count(*)::int from (select from flow.command where status = 'PENDING' limit ${max}) as c) as pending,
       (select count(*)::int from (
         select from flow.command where status in ('CLAIMED', 'RUNNING') limit ${max}

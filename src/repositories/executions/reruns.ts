@@ -18,6 +18,13 @@ export async function findRerun({ sql }: Database, executionId: string): Promise
   return row;
 }
 
+/** The labels of an execution. */
+export async function listLabels({ sql }: Database, executionId: string): Promise<Record<string, string>> {
+  const rows = await sql<{ name: string; value: string }[]>`
+    select name, value from flow.execution_label where execution_id = ${executionId}`;
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+}
+
 /**
  * Of these executions those whose results an execution may read by its own right: of its tree, and those that its tree took results over
  * from. Reports of workers name references of others too; who repeats a run must not gain a right by that.

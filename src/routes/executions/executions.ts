@@ -73,8 +73,9 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal, a
     lineage: async ({ query: { limit, cursor }, json }, c) => {
       const maySee = (path: string) => c.var.may("view", path);
       const page = { limit: pageSize(limit), ...defined({ cursor }), maySee };
-      const { ancestors, descendants, nextCursor } = await executions.lineage(executionId(c), page);
+      const { changed, ancestors, descendants, nextCursor } = await executions.lineage(executionId(c), page);
       const answer = {
+        ...(changed !== null && { changed }),
         ancestors: ancestors.map(relativeOf),
         descendants: descendants.map(relativeOf),
         next_cursor: nextCursor,

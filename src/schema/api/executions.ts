@@ -378,7 +378,7 @@ export const CancelAnswer = v.object({
 export type CancelAnswer = v.InferOutput<typeof CancelAnswer>;
 
 /** Body of `POST /api/executions/{execution_id}/pause` and `…/resume`. */
-export const PauseBody = v.object({
+export const PauseBody = v.strictObject({
   reason: v.exactOptional(v.pipe(storableText(REASON_MAX), v.description("Why; it is in the log and on the page."))),
   cascade: v.exactOptional(v.pipe(v.boolean(), v.description("Children too; true by default."))),
 });

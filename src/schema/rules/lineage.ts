@@ -21,6 +21,9 @@ export type RelativeAnswer = v.InferOutput<typeof RelativeAnswer>;
 
 /** Answer of `GET /api/executions/{execution_id}/lineage`. */
 export const LineageAnswer = v.object({
+  changed: v.exactOptional(
+    v.pipe(JsonObjectValue, v.description("Where the execution itself is a rerun: where from, and what was replaced.")),
+  ),
   ancestors: v.pipe(v.array(RelativeAnswer), v.description("On the first page: the nearest first, 1,000 at most.")),
   descendants: v.pipe(v.array(RelativeAnswer), v.description("Each before what came from it, siblings by age.")),
   next_cursor: NextCursor,

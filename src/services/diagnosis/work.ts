@@ -182,11 +182,12 @@ export async function checkLeft(reading: Reading): Promise<CheckResult> {
 
 /** How much is open, and how long the queue is in time. */
 export async function countOpen(reading: Reading): Promise<CheckResult> {
-  const { executions, pending, held, batches, oldestPendingSeconds } = await openCounts(reading, 10 * ROWS_MAX);
+  const { executions, paused, pending, held, batches, oldestPendingSeconds } = await openCounts(reading, 10 * ROWS_MAX);
   return {
     findings: [],
     counts: {
       executions_open: executions,
+      executions_paused: paused,
       commands_pending: pending,
       commands_held: held,
       batches_open: batches,

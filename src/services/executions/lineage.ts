@@ -9,6 +9,8 @@ export const ANCESTORS_MAX = 1_000;
 
 /** Where an execution comes from, and what came from it. */
 export interface Lineage {
+  /** What the execution itself changed of what it repeats. */
+  changed: Relative["changed"];
   /** The nearest first. */
   ancestors: Relative[];
   /** As a tree is read: each one before what came from it, siblings by age. */
@@ -57,7 +59,7 @@ export async function lineageOf(
   });
   const last = below.at(-1);
   const nextCursor = below.length === limit && last !== undefined ? encodeCursor(last) : null;
-  return { ancestors, descendants: shown(below), nextCursor };
+  return { changed: own.changed, ancestors, descendants: shown(below), nextCursor };
 }
 
 /** The ids of descendants, after one of them, at most `limit`. */

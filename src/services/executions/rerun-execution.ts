@@ -1,6 +1,7 @@
+import type { Program } from "../../engine/program/program.ts";
 import type { RerunEdits } from "../../engine/rerun/restore-state.ts";
 import type { Database } from "../../repositories/database/database.ts";
-import { findRerun } from "../../repositories/executions/reruns.ts";
+import { findRerun, listLabels } from "../../repositories/executions/reruns.ts";
 import {
   type Executable,
   findExecutableById,
@@ -93,10 +94,12 @@ export function rerunExecutions(deps: RerunDeps): (executionId: string, request:
       ...defined({ reason, by }),
     };
     const { permit, may, log, startedBy, idempotency, bytes, traceparent } = request;
+    const labels = await keptLabels(deps.database, executionId, program);
     const started = await deps.start({
       catalogId: entry.catalogId,
       ...(entry.kind === "agent" && { resourceKind: "agent" as const }),
       input: { ...state.input, ...edits.input },
+      labels,
       ...(state.target !== null && program.steps.has(state.target) && { target: state.target }),
       origin: request.origin ?? { kind: "rerun", id: executionId },
       ...defined({ permit, may, log, startedBy, idempotency, bytes, traceparent }),
@@ -111,6 +114,17 @@ export function rerunExecutions(deps: RerunDeps): (executionId: string, request:
     if (!started.duplicate) await followDeletion(deps, started.executionId, [executionId, prepared.sourceId]);
     return { ...told, executionId: started.executionId, warnings: started.warnings, duplicate: started.duplicate };
   };
+}
+
+/** The labels that people gave the original. Those that the playbook itself has are rendered anew (control, rule 8). */
+async function keptLabels(
+  database: Database,
+  executionId: string,
+  program: Program,
+): Promise<Readonly<Record<string, string>>> {
+  const rendered = new Set(program.labels.map(([name]) => name));
+  const labels = await listLabels(database, executionId);
+  return Object.fromEntries(Object.entries(labels).filter(([name]) => !rendered.has(name)));
 }
 
 /** A deletion of an original that began meanwhile has not seen the rerun: then it is cancelled, as results that it needs may be gone. */

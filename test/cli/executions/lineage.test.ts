@@ -35,6 +35,11 @@ test("a rerun shows what it changed, and not what followed from that", async (t)
   assert.match(other ?? "", /input: who/);
   assert.match(other ?? "", /reason: late/);
   assert.doesNotMatch(other ?? "", /will_run|reused|by:/);
+  // Its own lineage says the same of it.
+  const { stdout: itsOwn } = await run("lineage", execution_id);
+  assert.match(itsOwn, new RegExp(`\n└─ rerun ${execution_id}  .*from: end; .*input: who.*← this one\n`));
+  const { changed } = JSON.parse((await run("lineage", execution_id, "--json")).stdout);
+  assert.deepEqual([changed.from, changed.input, changed.reason], [["end"], ["who"], "late"]);
 });
 
 test("an execution that there is not is an error that names it", async (t) => {

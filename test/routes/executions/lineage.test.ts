@@ -58,6 +58,8 @@ test("descendants are a tree, siblings by age; ancestors are told from the neare
   assert.deepEqual([three["status"], three["version"], three["started_at"]], ["FAILED", 2, null]);
   assert.match(String(three["deleted_at"]), /^\d{4}-/);
   assert.deepEqual([four["changed"], "deleted_at" in four], [{ from: ["load"] }, false]);
+  assert.deepEqual(six.body["changed"], { from: ["load"] });
+  assert.equal("changed" in body, false);
 });
 
 test("pages of every size give the same descendants, and ancestors with the first", async () => {

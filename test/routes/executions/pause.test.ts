@@ -137,6 +137,15 @@ test("a second pause and a resumption of what runs answer 200 and write nothing"
   assert.equal(types.filter((type) => type === "execution.resumed").length, 0);
 });
 
+test("a key that the body does not have is refused, and nothing is paused: a dry run is the command line's", async () => {
+  const id = await work.execute("p/one");
+  for (const what of ["pause", "resume"]) {
+    const { status, body } = await work.post(`/api/executions/${id}/${what}`, { dry_run: true });
+    assert.deepEqual([status, body["detail"]], [422, { errors: [{ path: "dry_run", message: "is not a known key" }] }]);
+  }
+  assert.equal((await detailOf(id))["status"], "RUNNING");
+});
+
 test("one that has ended cannot be paused or resumed, and one that is unknown neither", async () => {
   const id = await work.execute("p/one");
   await work.runToEnd(id);

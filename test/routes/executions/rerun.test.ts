@@ -118,6 +118,23 @@ test("what failed runs again, with what it had; what ran before is taken over an
   assert.equal((await detailOf(id))["status"], "FAILED");
 });
 
+test("labels that were given with the start are kept, and those of the playbook rendered anew", async () => {
+  const labels = '{ team: data, who: "{{ workload.who }}" }';
+  await work.register("r/labelled", `${CHAIN}executor: { spec: { labels: ${labels} } }\n`);
+  const given = { extra: "x", ticket: "4711" };
+  const id = await work.execute("r/labelled", { labels: given });
+  await work.post(`/api/executions/${id}/cancel`);
+  const { body } = await rerun(id, { input: { who: "eve" } });
+  const again = await detailOf(String(body["execution_id"]));
+  assert.deepEqual(again["labels"], { ...given, team: "data", who: "eve" });
+  const { body: found } = await work.get("/api/executions?q=label.ticket:4711%20by:rerun");
+  assert.deepEqual(
+    (found["executions"] as Body[]).map(({ execution_id }) => execution_id),
+    [again["execution_id"]],
+  );
+  await work.post(`/api/executions/${again["execution_id"]}/cancel`);
+});
+
 test("a dry run answers the plan and begins nothing", async () => {
   const id = await failed();
   const { status, body } = await rerun(id, { dry_run: true });
