@@ -23,7 +23,7 @@ const HELP: readonly { title: string; keys: readonly (readonly [keys: string, wh
       ["j", "next row"],
       ["k", "previous row"],
       ["Enter", "open the row"],
-      ["x", "mark the row, to cancel it with others"],
+      ["x", "mark the row, to change it with others"],
       ["Esc", "leave the rows, or the filter"],
     ],
   },

@@ -1,7 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
 import type { ExecutionItem } from "../api/types.ts";
-import { isFinal } from "../parts/status.tsx";
 import { useKeys } from "../parts/use-keys.ts";
 
 /** What the keys work on. */
@@ -27,7 +26,7 @@ export function useRowKeys({ rows, at, onAt, toggle, show }: RowKeys): void {
       show(next);
     } else if (row === undefined) return;
     else if (event.key === "Escape") onAt(undefined);
-    else if (event.key === "x" && !isFinal(row.status)) toggle(row.execution_id);
+    else if (event.key === "x") toggle(row.execution_id);
     else if (event.key === "Enter" && !isControl(event.target)) {
       void navigate({ to: "/executions/$executionId", params: { executionId: row.execution_id } });
     }

@@ -156,13 +156,7 @@ const Row = memo(function Row({
       className={`${hasLeft ? "left" : ""} ${isFinal(status) ? "" : "lasts"}`}
     >
       <td className="mark">
-        <input
-          type="checkbox"
-          aria-label={`Mark ${id}`}
-          disabled={isFinal(status)}
-          checked={isMarked}
-          onChange={() => onToggle(id)}
-        />
+        <input type="checkbox" aria-label={`Mark ${id}`} checked={isMarked} onChange={() => onToggle(id)} />
       </td>
       <td className="state">
         <Status of={status} /> {status === "RUNNING" && <span className="number quiet">{row.progress} %</span>}
