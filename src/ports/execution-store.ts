@@ -154,6 +154,8 @@ export interface ExecutionChange extends LogOwner {
   /** Set when the execution ended with a result: what the API shows. */
   result?: Json;
   error?: TaskError;
+  /** What it came to, for statistics; present exactly when it ended. */
+  tally?: EndTally;
   /** In order; empty never. */
   events: LogEntry[];
   /** Large results of its events that are stored with them, each reference once. */
@@ -171,6 +173,16 @@ export interface ExecutionChange extends LogOwner {
   /** Commands that wait no longer, or not while the execution is paused. Those for signals wait on, without a time. */
   unparked?: readonly string[];
   snapshot?: Snapshot;
+}
+
+/** What an execution that has ended came to, for statistics. Durations are counts by the buckets of `platform/telemetry/histogram`. */
+export interface EndTally {
+  /** From its first event to its last, in milliseconds. */
+  durationMs: number;
+  /** How long its commands waited for a worker. */
+  waited: Record<number, number>;
+  /** Its steps that ran here: how often they ended, how often of these they failed, and how long they took. */
+  steps: [name: string, runs: number, failed: number, took: Record<number, number>][];
 }
 
 /** A large result that came with its event and is written with it, in place of one that is stored under its reference. */

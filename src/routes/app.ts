@@ -31,6 +31,7 @@ import type { Batches } from "../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../services/orchestration/orchestrator.ts";
 import type { Results } from "../services/results/results.ts";
 import type { KeyedSignals } from "../services/signals/keyed-signals.ts";
+import type { Statistics } from "../services/statistics/statistics.ts";
 import type { Triggers } from "../services/triggers/triggers.ts";
 import type { Pools } from "../services/workers/pools.ts";
 import type { PresentClaims } from "../services/workers/present-claims.ts";
@@ -62,6 +63,7 @@ import { keychainRoutes } from "./keychain/keychain.ts";
 import { mcpLifecycleRoutes } from "./mcp/lifecycle.ts";
 import { mcpRoutes } from "./mcp/mcp.ts";
 import { resultRoutes } from "./results/results.ts";
+import { statisticsRoutes } from "./statistics/statistics.ts";
 import { createStreamPlaces } from "./streams/places.ts";
 import { guiFiles } from "./system/gui.ts";
 import { healthRoutes } from "./system/health.ts";
@@ -95,6 +97,7 @@ export interface AppDeps {
   bulk: BulkOperations;
   signals: Pick<KeyedSignals, "send">;
   triggers: Triggers;
+  statistics: Statistics;
   orchestrator: Pick<Orchestrator, "claim" | "report">;
   workers: Workers;
   claimSecrets: ClaimSecrets;
@@ -175,6 +178,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     execution: executionRoutes(deps.executions, deps.stopping, deps.audit),
     steering: steeringRoutes(deps.executions, deps.signals, deps.bulk, deps.audit),
     trigger: triggerRoutes(deps.triggers, deps.audit),
+    stats: statisticsRoutes(deps.statistics),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, streams),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),

@@ -250,6 +250,14 @@ const REQUIRED: ReadonlySet<string> = new Set(
   RUNNABLE_KINDS.filter((kind) => kind !== "noop" && kind !== "wait" && kind !== "playbook" && kind !== "workbook"),
 );
 
+/** False for a step that does nothing that a worker has to do: it only evaluates templates, or waits. */
+export function hasWork(program: Program, name: string): boolean {
+  const tasks = program.steps.get(name)?.tasks ?? [];
+  return tasks.some((task) => !PASSIVE.has((calledTask(program, task) ?? task).task.kind));
+}
+
+const PASSIVE: ReadonlySet<string> = new Set(["noop", "wait"]);
+
 /** Name of the `workbook` entry that a task of kind `workbook` calls. */
 export function workbookName({ config, label }: Task): string {
   return String(config["task"] ?? config["name"] ?? label);

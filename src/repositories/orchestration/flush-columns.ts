@@ -1,6 +1,7 @@
 import type {
   BatchChange,
   CommandChange,
+  EndTally,
   ExecutionChange,
   ExecutionStart,
   Flush,
@@ -17,6 +18,7 @@ import { batch } from "../tables/batch.ts";
 import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution, executionLabel } from "../tables/execution.ts";
 import { result } from "../tables/result.ts";
+import { uncountedExecution } from "../tables/statistic.ts";
 import { watchedEnd } from "../tables/trigger.ts";
 import { wait } from "../tables/wait.ts";
 import { type SentPayload, sentPayload } from "./attached-payloads.ts";
@@ -54,6 +56,8 @@ type Need = { requestId: string; executionId: string };
 type StoredSnapshot = Snapshot & { executionId: string };
 type Accepted = BatchChange & { accept: NonNullable<BatchChange["accept"]> };
 const ENDS: ReadonlySet<string> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
+type End = ExecutionChange & { tally: EndTally };
+const isEnd = (change: ExecutionChange): change is End => change.tally !== undefined;
 const isStart = (change: ExecutionChange): change is Start => change.start !== undefined;
 const isAccepted = (change: BatchChange): change is Accepted => change.accept !== undefined;
 
@@ -272,6 +276,16 @@ const FLUSH = {
       column(executionSnapshot.state.name, "document", (row: StoredSnapshot) => row.state),
       column("older_max", "int", (row: StoredSnapshot) => olderSnapshotsMax(row.state)),
     ],
+  ),
+  /** Executions that end, for statistics. */
+  uncounted: part(
+    ({ executions }) => executions.filter(isEnd),
+    columns<typeof uncountedExecution, End>(uncountedExecution, {
+      executionId: (row) => row.executionId,
+      path: (row) => row.path,
+      status: (row) => row.status,
+      tally: (row) => row.tally,
+    }),
   ),
   /** Large results of the events. Bytes that are no text go as hexadecimal digits. */
   payloads: part(

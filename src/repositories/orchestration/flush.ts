@@ -108,6 +108,7 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     ...part("snapshots", "numbered", numbered),
     ...part("snapshots", "kept", kept),
     ...part("snapshots", "thinned", thinned),
+    ...part("uncounted", "uncounted", uncounted),
     ...part("payloads", "replaced", replaced),
     ...part("payloads", "attached", attached),
     ...part("accepted", "accepted", accepted),
@@ -256,6 +257,13 @@ const audited = ({ rowsOf, written }: Places) => `
     .map((name) => `entry.${name}`)
     .join(", ")}
   from ${rowsOf("audited")} as t, jsonb_to_record(t.entry::jsonb) as ${AUDIT_RECORD}
+  where ${written}`;
+
+// Counted soon by whichever server comes first (`services/statistics/count-executions`).
+const uncounted = ({ rowsOf, written }: Places) => `
+  insert into flow.uncounted_execution (execution_id, path, status, ended_at, tally)
+  select execution_id, path, status, now(), tally
+  from ${rowsOf("uncounted")} as t
   where ${written}`;
 
 const remembered = ({ rowsOf, written }: Places) => `

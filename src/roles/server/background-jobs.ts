@@ -22,6 +22,7 @@ import type { Recovery } from "../../services/orchestration/orchestrator.ts";
 import { DUE_MAX } from "../../services/orchestration/wake.ts";
 import type { Results } from "../../services/results/results.ts";
 import type { KeyedSignals } from "../../services/signals/keyed-signals.ts";
+import { countBacklog, countEnded, forgetStatistics } from "../../services/statistics/count-executions.ts";
 import type { Triggers } from "../../services/triggers/triggers.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import type { Reaper } from "../../services/workers/reaper.ts";
@@ -78,6 +79,10 @@ const PRESENCE_MS = 10_000;
 const EXPIRED_MAX = 1_000;
 /** How long people can look at sessions that are over. */
 const SESSION_DAYS = 30;
+/** Time between counts of executions that have ended. */
+const COUNT_MS = 5_000;
+/** Of these one transaction counts so many: some 50 ms. */
+const COUNTED_MAX = 1_000;
 /** Time between runs of retention. */
 export const RETENTION_INTERVAL_MS = 300_000;
 
@@ -112,6 +117,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
       deleteOldFires(database, deps.retentionDays, limit),
     ),
     { name: "fire triggers", ...whenLeft("triggers"), runOnce: () => deps.triggers.sweep() },
+    ...statisticsWork(database),
     {
       ...repeatWhileFull("wake what has come due", AFTER_LOOK_MS, DUE_MAX, () => recovery.wake()),
       ...whenLeft("waits"),
@@ -159,6 +165,25 @@ async function lookWith({ database, watching }: Pick<UpkeepDeps, "database" | "w
   const found = await findLeftWork(database);
   watching.ends = found.watchers;
   return found;
+}
+
+/** Statistics are as far behind as an execution waits to be counted: {@link COUNT_MS}, and a moment for each thousand. */
+function statisticsWork(database: Database): BackgroundWork[] {
+  let hasBacklog = true;
+  return [
+    repeatWhileFull("count executions that have ended", COUNT_MS, COUNTED_MAX, (limit) => countEnded(database, limit)),
+    {
+      name: "count executions from before there were statistics",
+      intervalMs: COUNT_MS,
+      async runOnce() {
+        if (hasBacklog) hasBacklog = await countBacklog(database, COUNTED_MAX);
+      },
+      isBehind: () => hasBacklog,
+    },
+    repeatWhileFull("delete old statistics", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
+      forgetStatistics(database, limit),
+    ),
+  ];
 }
 
 /** Operations on many executions, by whichever server comes first, and the deletion of old ones. */

@@ -51,6 +51,7 @@ import type {
 import type { ResultsObserver } from "../../services/results/observer.ts";
 import { createResults, type Results } from "../../services/results/results.ts";
 import { createKeyedSignals, type KeyedSignals } from "../../services/signals/keyed-signals.ts";
+import { createStatistics, type Statistics } from "../../services/statistics/statistics.ts";
 import { fireForSignal } from "../../services/triggers/fire-for-signal.ts";
 import type { FiredNotice } from "../../services/triggers/start-fires.ts";
 import { createTriggers, type Triggers } from "../../services/triggers/triggers.ts";
@@ -151,6 +152,7 @@ export interface Services {
   triggers: Triggers;
   /** Whether some trigger watches ends of executions; set by the background work that looks. */
   watching: { ends: boolean };
+  statistics: Statistics;
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;
@@ -236,6 +238,7 @@ export function wireServices(deps: ServicesDeps): Services {
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),
     ...executionsOf({ database, store, programs, orchestrator, reader, results, access, audit, onFault: fault }, deps),
+    statistics: createStatistics({ database, now: systemClock.now }),
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "hono";
-import type { FireItem, TriggerAnswer, TriggerItem } from "../../schema/triggers/answers.ts";
 import { TRIGGER_ROUTES } from "../../schema/routes/triggers.ts";
 import type { AccessAction } from "../../schema/rules/access-rules.ts";
+import type { FireItem, TriggerAnswer, TriggerItem } from "../../schema/triggers/answers.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";

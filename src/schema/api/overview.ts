@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { IdText, JsonObjectValue, Timestamp } from "../words/wire.ts";
+import { IdText, JsonObjectValue, storableText, TimeInput, Timestamp } from "../words/wire.ts";
 import { Finding } from "./doctor.ts";
 
 /*
@@ -155,3 +155,98 @@ export const Overview = v.object({
   servers: v.nullable(v.array(OverviewServer)),
 });
 export type Overview = v.InferOutput<typeof Overview>;
+
+/* `GET /api/stats`: how executions ended over time. */
+
+/** Buckets of time, with their length in seconds. */
+export const BUCKET_SECONDS = { "1m": 60, "5m": 300, "1h": 3_600, "1d": 86_400 } as const;
+/** Name of a bucket's length. */
+export type BucketName = keyof typeof BUCKET_SECONDS;
+/** Their names. */
+export const BUCKET_NAMES = Object.keys(BUCKET_SECONDS) as BucketName[];
+/** Most buckets of one answer: two months of hours, a day of minutes. */
+export const BUCKETS_MAX = 1_500;
+
+/** Orders of playbooks. */
+export const STATS_ORDERS = ["failed", "slowest", "count"] as const;
+
+/** Query of `GET /api/stats`. */
+export const StatsQuery = v.object({
+  path: v.exactOptional(
+    v.pipe(
+      storableText(512),
+      v.minLength(1, "must not be empty"),
+      v.description(
+        "Of the playbook with exactly this path; with `*` within a part of it, or `**` over parts, of all that fit.",
+      ),
+    ),
+  ),
+  since: v.exactOptional(
+    v.pipe(TimeInput, v.description("Ended then or later (RFC 3339). Default: a day before `until`.")),
+  ),
+  until: v.exactOptional(v.pipe(TimeInput, v.description("Ended before then. Default: now."))),
+  bucket: v.exactOptional(
+    v.pipe(
+      v.picklist(BUCKET_NAMES, `must be one of ${BUCKET_NAMES.join(", ")}`),
+      v.description(`Length of a bucket, by default \`1h\`; ${BUCKETS_MAX} buckets at most.`),
+    ),
+  ),
+  group: v.exactOptional(v.pipe(v.literal("path", "must be path"), v.description("`path`: also by playbook."))),
+  sort: v.exactOptional(
+    v.pipe(
+      v.picklist(STATS_ORDERS, `must be one of ${STATS_ORDERS.join(", ")}`),
+      v.description("Which playbooks stand first, by default those of which most executions failed."),
+    ),
+  ),
+});
+
+const EndCounts = v.object({ COMPLETED: count, FAILED: count, CANCELLED: count });
+
+const PercentilesAnswer = v.nullable(v.object({ p50: ms, p95: ms, p99: ms }));
+
+const sums = {
+  counts: EndCounts,
+  duration: v.pipe(
+    PercentilesAnswer,
+    v.description("How long those took that completed or failed, in milliseconds, within 5 %. Null: there are none."),
+  ),
+  waiting: v.pipe(
+    PercentilesAnswer,
+    v.description("How long their commands waited for a worker, in milliseconds, within 5 %."),
+  ),
+};
+
+const totals = {
+  ...sums,
+  success_rate: v.pipe(
+    v.nullable(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+    v.description("Share of those that completed among those that completed or failed."),
+  ),
+};
+
+/** Executions that have ended, added up. */
+export const Totals = v.object(totals);
+export type Totals = v.InferOutput<typeof Totals>;
+
+/** Answer of `GET /api/stats`. */
+export const StatsAnswer = v.object({
+  bucket: v.picklist(BUCKET_NAMES),
+  since: v.pipe(Timestamp, v.description("Where the first bucket begins.")),
+  until: v.pipe(Timestamp, v.description("Where the last one ends.")),
+  buckets: v.pipe(
+    v.array(v.object({ at: v.pipe(Timestamp, v.description("Where it begins, UTC.")), ...sums })),
+    v.description("All of the time, oldest first: executions count where they ended."),
+  ),
+  total: Totals,
+  steps: v.pipe(
+    v.array(v.object({ path: v.string(), step: v.string(), count, failed: count, p95: ms })),
+    v.description("The slowest first, 100 at most. They are counted by whole hours, of days by whole days."),
+  ),
+  paths: v.exactOptional(
+    v.pipe(
+      v.array(v.object({ path: v.string(), ...totals })),
+      v.description("By playbook, 100 at most; with `group=path`."),
+    ),
+  ),
+});
+export type StatsAnswer = v.InferOutput<typeof StatsAnswer>;

@@ -1,3 +1,4 @@
+import { StatsAnswer, StatsQuery } from "../api/overview.ts";
 import { HealthAnswer } from "../words/wire.ts";
 import { contract } from "./contract.ts";
 
@@ -31,5 +32,20 @@ export const OPENAPI_ROUTES = {
     summary: "This description",
     access: "worker",
     user: "session",
+  }),
+} as const;
+
+/** Statistics of executions that have ended. */
+export const STATS_ROUTES = {
+  stats: contract({
+    method: "get",
+    path: "/api/stats",
+    summary:
+      "How many executions ended over time, how they ended, how long they took and waited, and which steps are slow",
+    access: "operator",
+    user: { action: "view", of: "list" },
+    query: StatsQuery,
+    answer: StatsAnswer,
+    refusals: [422],
   }),
 } as const;

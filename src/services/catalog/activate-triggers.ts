@@ -8,8 +8,8 @@ import {
   type TriggerRow,
   writeTrigger,
 } from "../../repositories/triggers/triggers.ts";
-import { FlowError } from "../../schema/words/errors.ts";
 import { addressOf, type Trigger, type TriggerOf } from "../../schema/triggers/trigger.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 
 /** A version that was written, and what it makes start by itself. */
 export interface ActiveVersion {

@@ -116,6 +116,7 @@ async function begin(
     undecided: [],
     issued: new Map(),
     marks: new Map(),
+    tally: new Map(),
     references,
     ...{ decisions, attached, eventsSinceSnapshot: 0 },
   });

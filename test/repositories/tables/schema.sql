@@ -461,6 +461,39 @@ table signal
   INDEX signal_for_wait btree (name, key, signal_id) WHERE (state <> 'done'::text)
   INDEX signal_for_work btree (signal_id) WHERE (state = 'sending'::text)
 
+table statistic
+  seconds integer not null
+  path text collate "C" not null
+  at timestamp(3) with time zone not null
+  completed integer not null default 0
+  failed integer not null default 0
+  cancelled integer not null default 0
+  took_buckets smallint[] not null default '{}'::smallint[]
+  took_counts integer[] not null default '{}'::integer[]
+  waited_buckets smallint[] not null default '{}'::smallint[]
+  waited_counts integer[] not null default '{}'::integer[]
+  statistic_seconds CHECK ((seconds = ANY (ARRAY[60, 3600, 86400])))
+  statistic_pkey PRIMARY KEY (seconds, path, at)
+  INDEX statistic_for_time btree (seconds, at)
+
+table statistic_backlog
+  execution_id bigint not null
+  ended_before timestamp(3) with time zone not null
+  statistic_backlog_pkey PRIMARY KEY (execution_id)
+
+table step_statistic
+  seconds integer not null
+  path text collate "C" not null
+  at timestamp(3) with time zone not null
+  step text collate "C" not null
+  runs integer not null default 0
+  failed integer not null default 0
+  took_buckets smallint[] not null default '{}'::smallint[]
+  took_counts integer[] not null default '{}'::integer[]
+  step_statistic_seconds CHECK ((seconds = ANY (ARRAY[3600, 86400])))
+  step_statistic_pkey PRIMARY KEY (seconds, path, at, step)
+  INDEX step_statistic_for_time btree (seconds, at)
+
 table transient with fillfactor=80
   bucket text collate "C" not null
   key text collate "C" not null
@@ -528,6 +561,14 @@ table trigger_fire
   INDEX trigger_fire_for_queue btree (trigger_id, due_at, fire_id) WHERE (status = 'queued'::text)
   INDEX trigger_fire_for_work btree (wake_at, fire_id) WHERE (wake_at IS NOT NULL)
   UNIQUE INDEX trigger_fire_key btree (trigger_id, key)
+
+table uncounted_execution
+  execution_id bigint not null
+  path text collate "C" not null
+  status text not null
+  ended_at timestamp(3) with time zone not null
+  tally json not null
+  uncounted_execution_pkey PRIMARY KEY (execution_id)
 
 table wait
   command_id bigint not null

@@ -17,6 +17,7 @@ import * as execution from "../../../src/repositories/tables/execution.ts";
 import * as result from "../../../src/repositories/tables/result.ts";
 import * as runtime from "../../../src/repositories/tables/runtime.ts";
 import * as secret from "../../../src/repositories/tables/secret.ts";
+import * as statistic from "../../../src/repositories/tables/statistic.ts";
 import * as trigger from "../../../src/repositories/tables/trigger.ts";
 import * as wait from "../../../src/repositories/tables/wait.ts";
 import { describeSchema } from "../describe-schema.ts";
@@ -34,6 +35,7 @@ const MODULES = {
   ...runtime,
   ...secret,
   ...trigger,
+  ...statistic,
   ...wait,
 };
 const DUMP = packagePath("test/repositories/tables/schema.sql");

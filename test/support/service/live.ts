@@ -40,6 +40,7 @@ export function beginLive(text: string): BegunExecution {
     attached: new Map(),
     issued: new Map(),
     marks: new Map(),
+    tally: new Map(),
     references,
     decisions: openDecisions({ load: () => Promise.reject(new Error("There is no payload")) }),
     eventsSinceSnapshot: 0,

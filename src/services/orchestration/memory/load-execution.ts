@@ -1,9 +1,10 @@
 import { noteMark, type StepMark, type StepMarks } from "../../../engine/rerun/step-marks.ts";
 import { openDecisions, type SealedDecisions, sealedDecisions } from "../../../engine/sealing/decision-sealing.ts";
 import { evolve } from "../../../engine/state/evolve.ts";
-import { type ExecutionState, emptyState } from "../../../engine/state/state.ts";
+import { type ExecutionState, emptyState, openCommand } from "../../../engine/state/state.ts";
 import { type LoadedReferences, loadedReferences } from "../../../language/template/loaded-references.ts";
-import type { AttachedPayload, ExecutionStore, StoredExecution } from "../../../ports/execution-store.ts";
+import { addDuration, addHistogram, type Histogram } from "../../../platform/telemetry/histogram.ts";
+import type { AttachedPayload, EndTally, ExecutionStore, StoredExecution } from "../../../ports/execution-store.ts";
 import { type EventRecord, fromRecord, isMarkerType } from "../../../schema/rules/event-record.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
@@ -34,6 +35,8 @@ export interface FoldedExecution {
   issued: Map<string, number>;
   /** Where its steps began and ended in the log; null where the fold began with a snapshot of a version that did not keep that. */
   marks: StepMarks | null;
+  /** What its steps came to, for statistics. */
+  tally: Tally;
   /** Events since the newest snapshot. */
   eventsSinceSnapshot: number;
 }
@@ -78,6 +81,13 @@ export interface UndecidedEvent {
   eventId: number | undefined;
 }
 
+/** Keeps up to date what is kept beside the state, which already contains the event. */
+export function noteEvent({ issued, marks, tally, state }: FoldedExecution, event: FlowEvent, eventId: number): void {
+  noteIssued(issued, event, eventId);
+  noteMark(marks, event, eventId);
+  noteTally(tally, state, event);
+}
+
 /** Keeps {@link LiveExecution.issued} up to date. */
 export function noteIssued(issued: LiveExecution["issued"], event: FlowEvent, eventId: number): void {
   if (event.type === "command.issued") issued.set(event.command_id, eventId);
@@ -86,18 +96,74 @@ export function noteIssued(issued: LiveExecution["issued"], event: FlowEvent, ev
   if (hasEnded) issued.delete(event.command_id);
 }
 
+/** What a step of an execution came to so far, for statistics. What another execution ran is not among it. */
+export interface StepTally {
+  /** Runs that ended, those that were cancelled left out. */
+  runs: number;
+  failed: number;
+  /** How long they took. */
+  took: Histogram;
+  /** How long their commands waited until a worker took them. */
+  waited: Histogram;
+}
+
+/** By step. It is kept beside the state: nothing is decided by it. */
+export type Tally = Map<string, StepTally>;
+
+/**
+ * Notes an event of the log, which the state already contains. Called with all of them in their order. From a snapshot of a version that
+ * kept no tally it knows what came since.
+ */
+function noteTally(tally: Tally, state: ExecutionState, event: FlowEvent): void {
+  if (event.type !== "command.claimed" && event.type !== "step.completed" && event.type !== "step.failed") return;
+  let step = tally.get(event.step);
+  if (step === undefined) {
+    step = { runs: 0, failed: 0, took: {}, waited: {} };
+    tally.set(event.step, step);
+  }
+  if (event.type === "command.claimed") {
+    // What was claimed again had waited before.
+    const command = event.attempt === 1 ? openCommand(state, event.command_id) : undefined;
+    if (command !== undefined) addDuration(step.waited, event.at - command.issuedAt);
+    return;
+  }
+  const isFailed = event.type === "step.failed";
+  if (event.kept !== undefined || (isFailed && event.error.kind === "cancelled")) return;
+  step.runs += 1;
+  if (isFailed) step.failed += 1;
+  addDuration(step.took, event.duration_ms);
+}
+
+/** Steps of one execution that are counted one by one: of a playbook with more the first ones that ran. */
+const STEPS_MAX = 500;
+
+/** The tally at the end. Steps of which `hasWork` is false wait for no worker: they do nothing that one has to do. */
+export function endTally(tally: Tally, state: ExecutionState, hasWork: (step: string) => boolean): EndTally {
+  const waited: Histogram = {};
+  for (const [name, step] of tally) if (hasWork(name)) addHistogram(waited, step.waited);
+  const ran = [...tally].filter(([, { runs }]) => runs > 0).slice(0, STEPS_MAX);
+  return {
+    durationMs: Math.max(0, (state.endedAt ?? state.startedAt) - state.startedAt),
+    waited,
+    steps: ran.map(([name, { runs, failed, took }]) => [name, runs, failed, took]),
+  };
+}
+
 /** The data in a snapshot beside the state. */
 interface SnapshotExtra {
   /** Absent in snapshots of older versions. */
   issued?: Record<string, number>;
   marks?: Record<string, StepMark>;
+  tally?: Record<string, StepTally>;
 }
 
 /** The text of a snapshot. */
-export function snapshotText({ state, issued, marks }: Pick<LiveExecution, "state" | "issued" | "marks">): string {
+export function snapshotText(live: Pick<LiveExecution, "state" | "issued" | "marks" | "tally">): string {
+  const { state, issued, marks, tally } = live;
   const extra: SnapshotExtra = {
     issued: Object.fromEntries(issued),
     ...(marks !== null && { marks: Object.fromEntries(marks) }),
+    tally: Object.fromEntries(tally),
   };
   return JSON.stringify({ ...state, ...extra });
 }
@@ -246,29 +312,40 @@ export async function* eventPages(
 }
 
 /** A state to fold on from. */
-export type StartingPoint = Pick<FoldedExecution, "state" | "issued" | "marks" | "lastEventId">;
+export type StartingPoint = Pick<FoldedExecution, "state" | "issued" | "marks" | "tally" | "lastEventId">;
 
 /** The newest snapshot of an execution, if there is one that this version can read; else its beginning. */
 function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoint {
   if (snapshot === null || snapshot.format !== SNAPSHOT_FORMAT) {
     return beginning(executionId);
   }
-  const { issued = {}, marks, ...state } = JSON.parse(snapshot.state) as ExecutionState & SnapshotExtra;
+  const { issued = {}, marks, tally = {}, ...state } = JSON.parse(snapshot.state) as ExecutionState & SnapshotExtra;
   const known = marks === undefined ? null : new Map(Object.entries(marks));
-  return { state, issued: new Map(Object.entries(issued)), marks: known, lastEventId: snapshot.eventId };
+  return {
+    state,
+    issued: new Map(Object.entries(issued)),
+    marks: known,
+    tally: new Map(Object.entries(tally)),
+    lastEventId: snapshot.eventId,
+  };
 }
 
 /** An execution before its first event. */
 export function beginning(executionId: string): StartingPoint & { marks: StepMarks } {
-  return { state: emptyState(), issued: new Map(), marks: new Map(), lastEventId: Number(executionId) };
+  return {
+    state: emptyState(),
+    issued: new Map(),
+    marks: new Map(),
+    tally: new Map(),
+    lastEventId: Number(executionId),
+  };
 }
 
 function fold(folded: FoldedExecution, record: EventRecord): void {
   if (!isMarker(record)) {
     const event = fromRecord(record);
     evolve(folded.state, event);
-    noteIssued(folded.issued, event, record.event_id);
-    noteMark(folded.marks, event, record.event_id);
+    noteEvent(folded, event, record.event_id);
   }
   folded.lastEventId = record.event_id;
   folded.eventsSinceSnapshot += 1;

@@ -1,5 +1,4 @@
-import { requiredKinds } from "../../../engine/program/program.ts";
-import { noteMark } from "../../../engine/rerun/step-marks.ts";
+import { hasWork, requiredKinds } from "../../../engine/program/program.ts";
 import { isUnclaimed } from "../../../engine/state/evolve-wait.ts";
 import { type ExecutionState, isTerminal, openCommand, progressOf } from "../../../engine/state/state.ts";
 import type {
@@ -18,8 +17,9 @@ import type { EventOf, FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
   claimedOnce,
+  endTally,
   type LiveExecution,
-  noteIssued,
+  noteEvent,
   SNAPSHOT_EVENTS,
   SNAPSHOT_FORMAT,
   snapshotText,
@@ -114,7 +114,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
       cancelled.push(...stoppedWork(event, commands, live.state));
       live.eventsSinceSnapshot += 1;
       const entry = entryOf(live, event, deps.newId(), cause);
-      notePlaces(live, event, entry.eventId);
+      noteEvent(live, event, entry.eventId);
       return push(entry);
     },
     marker({ type, at, context }) {
@@ -133,9 +133,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     change(resultOf) {
       const { state } = live;
       const change: ExecutionChange = {
-        executionId,
-        catalogId: live.catalogId,
-        path: state.path,
+        ...{ executionId, catalogId: live.catalogId, path: state.path },
         expectedEventId,
         lastEventId: live.lastEventId,
         ...(deps.start !== undefined && { start: deps.start }),
@@ -144,6 +142,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
         events,
         ...(live.attached.size > 0 && { payloads: [...live.attached.values()] }),
         ...commands.rows(),
+        ...(hasEnded() && { tally: endTally(live.tally, state, (step) => hasWork(live.source.program, step)) }),
       };
       if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
       if (hasEnded() && state.error !== null) change.error = state.error;
@@ -156,11 +155,6 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
       return change;
     },
   };
-}
-
-function notePlaces(live: LiveExecution, event: FlowEvent, eventId: number): void {
-  noteIssued(live.issued, event, eventId);
-  noteMark(live.marks, event, eventId);
 }
 
 /** None for one that is taken over from another execution: it did not run here. */

@@ -31,7 +31,14 @@ function roundOf(isIssued: boolean, ...events: FlowEvent[]): ChangeSet {
   const decisions = openDecisions(results);
   const live = {
     ...{ state: { ...emptyState(), executionId: "1" }, catalogId: "2", trustDomain: "t", lastEventId: 100 },
-    ...{ issued: new Map<string, number>(), marks: new Map(), eventsSinceSnapshot: 0, undecided: [], decisions },
+    ...{
+      issued: new Map<string, number>(),
+      marks: new Map(),
+      tally: new Map(),
+      eventsSinceSnapshot: 0,
+      undecided: [],
+      decisions,
+    },
     attached: new Map(),
     ...{ source: { program, file: "p", path: "p", version: 1 }, references: loadedReferences(decisions.store) },
   };
