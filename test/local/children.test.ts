@@ -43,6 +43,18 @@ test("a child's result is merged over its status and id, and it knows its parent
   assert.deepEqual(child?.state.parent, caller);
 });
 
+test("the call names the execution that it called, also where the child's result has a field of that name", async (t) => {
+  const child = `
+workflow:
+  - step: end
+    tool: { kind: noop, result: { execution_id: "4711" } }
+`;
+  const bench = setup(t, { files: { "child.yaml": child } });
+  const ran = await bench.completed(calling("path: child.yaml"));
+  const [, called] = bench.executions();
+  assert.equal(ran.of("call.done")[0]?.child_execution_id, called?.state.executionId);
+});
+
 for (const key of ["input", "args", "payload"]) {
   test(`a child is given ${key}, and not what arrived over the parent's arc`, async (t) => {
     const bench = setup(t, { files: { "child.yaml": CHILD } });

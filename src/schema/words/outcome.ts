@@ -71,6 +71,8 @@ export interface ToolResult {
   http?: { status: number; headers: JsonObject };
   pg?: { code: string; sqlstate: string };
   py?: { exception: string; traceback: string };
+  /** The execution that a task of kind `playbook` called. Not `data.execution_id`: a child's own result may have a field of that name. */
+  childId?: string;
 }
 
 /** A {@link ToolResult} that failed with `error` and has no data. */

@@ -23,17 +23,18 @@ export async function callChild(
   const request = childRequest(context, state, config, input, run);
   if (request instanceof FlowError) return failed("configuration", request.code, request.message);
   const outcome = await context.deps.children.run(request, signal);
+  const childId = outcome.executionId;
   if (outcome.status === "STARTED") {
-    return { status: "ok", data: { status: "started", execution_id: outcome.executionId, path: outcome.path } };
+    return { status: "ok", data: { status: "started", execution_id: childId, path: outcome.path }, childId };
   }
   const result = outcome.result === null ? null : new ResultView(outcome.result, context.place.references);
   const plain = result === null ? null : await context.place.references.evaluate(() => toPlainJson(result));
   const data = childData(outcome, plain);
-  if (outcome.status === "COMPLETED") return { status: "ok", data };
+  if (outcome.status === "COMPLETED") return { status: "ok", data, childId };
   const cause = rootCause(outcome);
   const message = `Task '${run.task.task.label}': the playbook '${outcome.path}' (execution ${outcome.executionId}) failed: ${cause}`;
   const details: JsonObject = { execution_id: outcome.executionId, status: outcome.status, cause };
-  return { ...failed("sub_playbook", outcome.error?.code ?? outcome.status, message, { details }), data };
+  return { ...failed("sub_playbook", outcome.error?.code ?? outcome.status, message, { details }), data, childId };
 }
 
 /** What failed first: of playbooks within playbooks the innermost, so that the message does not grow with each level. */

@@ -8,7 +8,7 @@ import type { Scope } from "../../language/views/scope.ts";
 import type { Wait } from "../../schema/words/command.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { FlowEvent, ProgressNumbers, TaskLog, TaskResult, Write } from "../../schema/words/event.ts";
-import { isJsonObject, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import { type JsonObject, setOwn } from "../../schema/words/json.ts";
 import { forgetJsonText } from "../../schema/words/json-text.ts";
 import { failed, type TaskError, type ToolResult } from "../../schema/words/outcome.ts";
 import type { ResultAbout, StoredResult } from "../../schema/words/result.ts";
@@ -299,8 +299,8 @@ function reports(
 
 /** A sub-playbook came back. */
 function childDone(run: PipelineRun, task: string, result: ToolResult, at: number): FlowEvent {
-  const child = isJsonObject(result.data) ? own(result.data, "execution_id") : undefined;
-  return { type: "call.done", at, ...run.ref, task, ...(typeof child === "string" && { child_execution_id: child }) };
+  const { childId } = result;
+  return { type: "call.done", at, ...run.ref, task, ...(childId !== undefined && { child_execution_id: childId }) };
 }
 
 function jumpTarget(step: ProgramStep, position: number, to: string): number {
