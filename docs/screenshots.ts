@@ -74,7 +74,7 @@ try {
   await run(gui, { day: "2026-11-19", fail: true });
   const live = await run(gui, { day: "2026-11-20", slow_seconds: 60 }, 0);
   await shoot(gui, `/executions/${live}?tab=graph`, "execution.png", "light", async (page) => {
-    await page.getByText("12 of 12").first().waitFor();
+    await page.getByText("12 items").first().waitFor();
   });
   await shoot(gui, "/operations", "operations.png", "dark", async (page) => {
     await page.getByText("Workers").first().waitFor();

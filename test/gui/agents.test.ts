@@ -128,7 +128,7 @@ test("tools of the server of its scopes are listed, and one is called with argum
   const link = page.getByRole("region", { name: "Answer" }).getByRole("link", { name: /^Execution/ });
   await link.click();
   await page.waitForURL(/\/executions\/\d+/);
-  await page.getByText("It has ended: completed").waitFor();
+  await page.getByText("Completed in").waitFor();
   await page.close();
 });
 

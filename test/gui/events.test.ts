@@ -204,7 +204,7 @@ test("at the end of the list what comes is followed; a lost connection says so, 
   await answerHeld();
   await page.locator('[data-live="lost"]').waitFor();
   proxy.mend();
-  await page.getByText("It has ended: completed").waitFor();
+  await page.getByText("Completed in").waitFor();
   await page.locator("[data-event]", { hasText: "playbook.completed" }).waitFor();
   await until(() =>
     page.evaluate<boolean>(`{
@@ -249,7 +249,7 @@ test("where the server has no room for another stream the page says so, asks rar
   await page.goto(`${serving.url}/executions/${execution_id}`);
   await page.getByText("not live, read every 3 s: too many live pages are open").waitFor();
   await answerHeld();
-  await page.getByText("It has ended: completed").waitFor();
+  await page.getByText("Completed in").waitFor();
   assert.ok(streams <= 2, `${streams} streams were asked for`);
   await page.close();
 });

@@ -238,7 +238,7 @@ test("an execution is followed live through the gateway, also over a connection 
   await page.locator('[data-status="RUNNING"]').first().waitFor();
   await isAgain;
   (await asked).setHeader("content-type", "application/json").end("{}");
-  await page.getByText("It has ended: completed").waitFor();
+  await page.getByText("Completed in").waitFor();
   assertQuiet(context);
   await context.close();
 });
@@ -247,7 +247,7 @@ test("a result that is kept beside the log is read through the gateway", async (
   const { execution_id: id } = await service.run("team/big");
   const context = await fresh();
   const page = await enter(context, LEA, `/executions/${id}`);
-  await page.getByText("It has ended: completed").waitFor();
+  await page.getByText("Completed in").waitFor();
   const text = await page.evaluate<string>(`(async () => {
     const { events } = await (await fetch("/flow/executions/${id}/events?limit=500")).json();
     const [, ref] = /"ref":"([^"]+)"/.exec(JSON.stringify(events)) ?? [];

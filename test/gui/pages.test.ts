@@ -34,8 +34,8 @@ const hello = String((await post("/api/execute", { path: "gui/hello", wait_ms: 3
 test("each view shows its subject, light, dark and narrow, without serious accessibility problems", async (t) => {
   const page = await opened("/");
   await assertViewsUsable(t, page, [
-    [`/executions/${hello}`, "It has ended: completed"],
-    [`/executions/${hello}?tab=timeline`, "greet"],
+    [`/executions/${hello}`, "Completed in"],
+    [`/executions/${hello}?tab=log`, "greet"],
     [`/executions/${hello}?tab=events`, "Choose an event to see all of it."],
     ["/entry/gui/hello?tab=document", "apiVersion"],
     ["/register", "Register a document"],
@@ -49,8 +49,8 @@ test("a playbook is started from its form, and its page shows how it ends", asyn
   await page.getByLabel("who").fill("browser");
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await page.waitForURL(/\/executions\/\d+/);
-  await page.getByText("It has ended: completed").waitFor();
-  await page.getByRole("link", { name: "Inputs and result" }).click();
+  await page.getByText("Completed in").waitFor();
+  await page.getByRole("link", { name: "Data" }).click();
   await page.getByText("hello browser").first().waitFor();
   await page.goto(`${serving.url}/entry/gui/hello`);
   assert.equal(await page.getByLabel("who").inputValue(), "browser", "the last inputs are remembered");

@@ -36,7 +36,7 @@ for (const strips of [true, false]) {
     await page.getByRole("link", { name: "gui/says" }).click();
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.waitForURL(/\/flow\/executions\/\d+/);
-    await page.getByText("It has ended: completed").waitFor();
+    await page.getByText("Completed in").waitFor();
     // What is loaded when it is asked for: the graph with its worker, the editor with its styles.
     await page.getByRole("link", { name: "Graph" }).click();
     await page.getByLabel("Graph", { exact: true }).getByRole("button", { name: /after/ }).waitFor();
@@ -86,7 +86,7 @@ for (const strips of [true, false]) {
     await page.getByRole("link", { name: "gui/says" }).click();
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.waitForURL(/\/flow\/executions\/\d+/);
-    await page.getByText("It has ended: completed").waitFor();
+    await page.getByText("Completed in").waitFor();
     const cookiesAt = async (path: string) =>
       (await context.cookies(`${proxy.origin}${path}`)).filter(({ name }) => name === "session_token");
     const cookies = await cookiesAt("/flow/");

@@ -70,7 +70,7 @@ const scrollTo = (page: Page, share: number) =>
 test("of a long log what is in sight is loaded, wherever one goes, and no more", async () => {
   const page = await opened(`/executions/${long}?tab=events`);
   const pages = callsOf(page, "/events?");
-  await page.getByText("It has ended").waitFor();
+  await page.getByText(/(Completed in|Failed after)/).waitFor();
   await settled(page);
   const count = Number((await page.getByText(/^[\d,]+ events$/).textContent())?.replaceAll(/\D/g, ""));
   // Two of each iteration, and the events of its command, which short ones share.
@@ -123,46 +123,57 @@ test("no row in sight is blank while one scrolls", async () => {
   await page.close();
 });
 
-test("the timeline of a long log loads a stretch when one looks closer, and says what each step waited for", async () => {
-  const page = await opened(`/executions/${long}?tab=timeline`);
-  const pages = callsOf(page, "/events?");
-  await page.getByText("Too many events for this stretch").waitFor();
-  assert.equal(pages.length <= 1, true, "a stretch that is too long is not loaded");
-  await page.getByRole("button", { name: /^flaky: under way/ }).click();
-  await page
-    .getByRole("button", { name: /^flaky: .*waited .* for a worker, ran .*, waited .* to try again/ })
-    .waitFor();
-  assert.match(page.url(), /from=.*until=/);
+test("a loop of many items unfolds to ranges at once, and one range to its items, of which those in sight are drawn", async () => {
+  const page = await opened(`/executions/${long}`);
+  const rows = page.getByRole("region", { name: "Trace" }).getByRole("row");
+  await page.getByRole("button", { name: "Unfold each" }).click();
+  await rows.filter({ hasText: "items 0–999" }).waitFor();
+  await page.getByRole("button", { name: "Unfold items 0–999" }).click();
+  await rows.filter({ hasText: "item 12" }).first().waitFor();
+  assert.ok((await rows.count()) <= ROWS_MAX);
   assert.deepEqual(await accessibility(page), []);
-  await page.locator(".piece.pauses.tone-quiet").first().waitFor();
-  await page.getByRole("button", { name: "All of it" }).click();
-  await page.waitForURL((address) => !address.search.includes("until="));
-  await page.getByRole("region", { name: "Timeline" }).focus();
-  await page.keyboard.press("+");
-  await page.waitForURL(/until=/);
   await page.close();
 });
 
-test("of many steps those in sight are drawn, in every view", async () => {
-  for (const [tab, row] of [
-    ["steps", ".step-row"],
-    ["timeline", ".lane"],
-  ] as const) {
-    const page = await opened(`/executions/${wide}?tab=${tab}`);
-    await page.getByText("It has ended").waitFor();
-    await page.locator(row).first().waitFor();
-    assert.ok((await page.locator(row).count()) <= ROWS_MAX);
-    await scrollTo(page, 1);
-    await page.locator(row, { hasText: `s${STEPS - 1}` }).waitFor();
-    assert.ok((await page.locator(row).count()) <= ROWS_MAX);
-    await page.close();
-  }
+test("the trace is looked at closer by keys and by drawing, and tells waiting, running and retrying apart", async () => {
+  const page = await opened(`/executions/${long}?step=flaky`);
+  const row = page.getByRole("region", { name: "Trace" }).getByRole("row", { name: /flaky/ });
+  await row.locator(".piece.retry").first().waitFor({ state: "attached" });
+  await row.locator(".piece.ran.tone-bad").first().waitFor({ state: "attached" });
+  await page.getByRole("treegrid", { name: "Steps" }).focus();
+  await page.keyboard.press("+");
+  await page.waitForURL(/until=/);
+  await page.getByRole("button", { name: "Show the whole run" }).click();
+  await page.waitForURL((address) => !address.search.includes("until="));
+  const scale = await page.locator(".scale").boundingBox();
+  assert.ok(scale !== null);
+  await page.mouse.move(scale.x + 10, scale.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(scale.x + scale.width / 2, scale.y + 10);
+  await page.mouse.up();
+  await page.waitForURL(/from=.*until=/);
+  await page.close();
 });
 
-test("nothing of the timeline's ruler sticks out or lies over another label, however narrow the page is", async () => {
+test("of many steps those in sight are drawn", async () => {
+  const page = await opened(`/executions/${wide}`);
+  const rows = page.locator(".trace-row");
+  await rows.first().waitFor();
+  assert.ok((await rows.count()) <= ROWS_MAX);
+  await page.evaluate(`{ const list = document.querySelector(".trace-rows"); list.scrollTop = list.scrollHeight; }`);
+  await page.locator(".trace-row", { hasText: `s${STEPS - 1}` }).waitFor();
+  assert.ok((await rows.count()) <= ROWS_MAX);
+  await page.getByLabel("Find a step by its name or state").fill("s27");
+  await page.locator(".trace-row", { hasText: "s270" }).waitFor();
+  await page.getByLabel("Find a step by its name or state").fill("no such");
+  await page.getByText("No step has this name or state.").waitFor();
+  await page.close();
+});
+
+test("nothing of the trace's ruler sticks out or lies over another label, however narrow the page is", async () => {
   // All of it, and a stretch whose last label stands at its end.
-  for (const stretch of ["", "&from=0&until=86"]) {
-    const page = await opened(`/executions/${wide}?tab=timeline${stretch}`);
+  for (const stretch of ["", "?from=0&until=86"]) {
+    const page = await opened(`/executions/${wide}${stretch}`);
     const labels = page.locator(".ruler .tick .label");
     for (const width of [1280, 720, 390, 360, 320]) {
       await changeLook(page, { width });

@@ -30,12 +30,12 @@ before(async () => {
 });
 
 const slider = (page: Page) => page.getByRole("slider", { name: "Place in the log" });
-const looking = (page: Page) => page.getByRole("region", { name: "Looking back" });
+const looking = (page: Page) => page.getByRole("region", { name: "Replay" });
 const atOf = (page: Page) => new URL(page.url()).searchParams.get("at");
 
 test("looking back begins at the newest event; keys move it, the address holds it, and steps and variables follow", async () => {
   const page = await opened(path);
-  await page.getByRole("button", { name: "Look back" }).click();
+  await page.getByRole("button", { name: "Replay the run" }).click();
   await looking(page)
     .getByText(/Event \d+ of \d+/)
     .waitFor();
@@ -61,8 +61,26 @@ test("looking back begins at the newest event; keys move it, the address holds i
   await looking(page).getByText("Variables").waitFor();
   await looking(page).getByText("seen").waitFor();
   await page.getByRole("button", { name: "Back to now" }).click();
-  await page.getByRole("button", { name: "Look back" }).waitFor();
+  await page.getByRole("button", { name: "Replay the run" }).waitFor();
   assert.equal(atOf(page), null);
+  await page.close();
+});
+
+test("the details of a step and the log of the run are those of the chosen moment too", async () => {
+  const page = await opened(`${path}?step=first`);
+  const details = page.getByRole("region", { name: "Step", exact: true });
+  await details.getByText("Attempt 1").waitFor();
+  await page.getByRole("button", { name: "Replay the run" }).click();
+  await looking(page)
+    .getByText(/Event \d+ of \d+/)
+    .waitFor();
+  await slider(page).focus();
+  await page.keyboard.press("Home");
+  await details.getByText(/^It (was not reached|has not begun)/).waitFor();
+  assert.equal(await details.getByText("Attempt 1").count(), 0);
+  await page.keyboard.press("End");
+  await details.getByText("Attempt 1").waitFor();
+  await details.getByRole("button", { name: "Run again from here …" }).waitFor({ state: "detached" });
   await page.close();
 });
 
@@ -100,7 +118,7 @@ test("an event of no log is said to be missing", async () => {
 
 test("it can be used in light, dark and narrow", async () => {
   const page = await opened(`${path}?tab=graph`);
-  await page.getByRole("button", { name: "Look back" }).click();
+  await page.getByRole("button", { name: "Replay the run" }).click();
   await looking(page).getByText("Variables").waitFor();
   for (const look of LOOKS) {
     await changeLook(page, look);

@@ -12,8 +12,6 @@ export type ExecutionState = Answer<"GET /api/executions/:execution_id/state">;
 export type Step = Execution["steps"][number];
 /** An open command: its worker and since when. */
 export type OpenCommand = NonNullable<Execution["commands"]>[number];
-/** The soonest run of a task that failed and waits to be run again. */
-export type NextRetry = NonNullable<Execution["next_retry"]>;
 /** Something that an execution waits for by itself. */
 export type WaitingFor = NonNullable<Execution["waiting_for"]>[number];
 /** What a rerun would do, or did. */

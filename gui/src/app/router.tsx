@@ -50,14 +50,16 @@ interface ExecutionSearch {
   step?: string | undefined;
   event?: string | undefined;
   type?: string | undefined;
+  /** The execution, among those that were called, whose step it is; absent: that of the page. */
+  in?: string | undefined;
+  /** An iteration of the step's loop. */
+  iteration?: string | undefined;
   /** A command of the step; two runs of a task, by the events of their ends. */
   command?: string | undefined;
   run?: string | undefined;
   beside?: string | undefined;
   /** Another execution to compare with. */
   against?: string | undefined;
-  /** Only what it called that is in this state. */
-  state?: string | undefined;
   /** The event after which it is looked at; absent: as it is now. */
   at?: string | undefined;
   /** Of the log: a worker, and a text. */
@@ -108,11 +110,12 @@ const execution = createRoute({
     event: id(search["event"]),
     at: id(search["at"]),
     type: text(search["type"]),
+    in: id(search["in"]),
+    iteration: id(search["iteration"]),
     command: id(search["command"]),
     run: id(search["run"]),
     beside: id(search["beside"]),
     against: id(search["against"]),
-    state: text(search["state"]),
     worker: text(search["worker"]),
     failed: search["failed"] === true ? true : undefined,
     q: text(search["q"]),

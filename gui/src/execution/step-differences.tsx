@@ -6,7 +6,7 @@ import { DiffView } from "../parts/json/diff-view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";
-import { loopText } from "./summary/answer.tsx";
+import { loopText } from "./trace/step-state.ts";
 
 /** Steps that are listed before the user asks for more. */
 const SHOWN = 50;
@@ -67,7 +67,7 @@ function Side({ step }: { step: Step | undefined }): ReactNode {
   return (
     <td>
       <Status of={step.status} /> {step.duration_ms !== null && durationText(step.duration_ms)}
-      {step.loop !== undefined && <span className="quiet"> {loopText(step.loop)}</span>}
+      {step.loop !== undefined && <span className="quiet"> {loopText(step.loop, step.ended_at !== null)}</span>}
     </td>
   );
 }

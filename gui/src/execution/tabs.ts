@@ -1,12 +1,3 @@
-/** What one execution's page can show beneath the answer. */
-export const EXECUTION_TABS = [
-  "steps",
-  "graph",
-  "timeline",
-  "events",
-  "data",
-  "children",
-  "lineage",
-  "compare",
-] as const;
+/** What the page of one execution can show beneath the answer. */
+export const EXECUTION_TABS = ["trace", "graph", "log", "data", "events", "compare", "lineage"] as const;
 export type ExecutionTab = (typeof EXECUTION_TABS)[number];

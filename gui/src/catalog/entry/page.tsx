@@ -67,7 +67,7 @@ export function EntryPage(): ReactNode {
       <Suspense fallback={<p className="quiet">Loading …</p>}>
         {shown === "run" && <RunForm key={entry.data.catalog_id} entry={entry.data} from={from} />}
         {shown === "document" && <Editor label="Document" value={entry.data.content} />}
-        {shown === "graph" && <PlaybookGraph payload={entry.data.payload} steps={[]} />}
+        {shown === "graph" && <PlaybookGraph payload={entry.data.payload} />}
         {shown === "versions" && <Versions path={path} current={entry.data} against={against} />}
         {shown === "executions" && <EntryExecutions path={path} />}
         {shown === "credentials" && <EntryCredentials payload={entry.data.payload} />}

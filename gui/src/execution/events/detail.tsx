@@ -51,7 +51,14 @@ function StepLink({ step }: { step: string }): ReactNode {
     <Link
       from="/executions/$executionId"
       to="."
-      search={(before) => ({ ...before, tab: "steps" as const, step })}
+      search={(before) => ({
+        ...before,
+        tab: undefined,
+        step,
+        in: undefined,
+        command: undefined,
+        iteration: undefined,
+      })}
       className="wrap"
     >
       step {step}

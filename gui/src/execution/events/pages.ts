@@ -101,7 +101,12 @@ export function createEventPages(deps: PagesDeps): EventPages {
 }
 
 /** Events after one of them, up to `limit`: where a filter finds little, one call may give less than there is. */
-async function readFrom(deps: PagesDeps, after: number, limit: number, signal: AbortSignal): Promise<EventRecord[]> {
+export async function readFrom(
+  deps: Pick<PagesDeps, "read">,
+  after: number,
+  limit: number,
+  signal: AbortSignal,
+): Promise<EventRecord[]> {
   const events: EventRecord[] = [];
   for (let cursor: string | null = String(after); cursor !== null && events.length < limit; ) {
     const answer: PageAnswer = await deps.read(Number(cursor), limit - events.length, signal);

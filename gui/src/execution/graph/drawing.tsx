@@ -1,206 +1,209 @@
-import {
-  Background,
-  BaseEdge,
-  Controls,
-  type Edge,
-  type EdgeProps,
-  getBezierPath,
-  Handle,
-  MarkerType,
-  type Node,
-  type NodeProps,
-  Position,
-  ReactFlow,
-} from "@xyflow/react";
-import { type ReactNode, useMemo } from "react";
+import { Background, Controls, type Edge, MarkerType, MiniMap, ReactFlow } from "@xyflow/react";
+import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from "react";
 import "@xyflow/react/dist/style.css";
 import "../../styles/graph.css";
-import type { Execution, Step } from "../../api/types.ts";
-import { Status } from "../../parts/status.tsx";
-import { loopText } from "../summary/answer.tsx";
-import type { Arc, GraphStep } from "./arcs.ts";
-import { BOX } from "./layout.ts";
-import type { Drawn } from "./neighbourhood.ts";
+import "../../styles/run-graph.css";
+import type { Step } from "../../api/types.ts";
+import { toneOfState } from "../state-sign.tsx";
+import type { Arc } from "./arcs.ts";
+import { Arrow, type ArrowData } from "./arrows.tsx";
+import type { Laid, Place, Places } from "./layout.ts";
+import { type Shown, sketchOf, type TakenArc } from "./shown.ts";
+import { StepBox, type StepNode } from "./step-box.tsx";
 import { useLayout } from "./use-layout.ts";
 
-/** An arrow that was taken, and how often. */
-export type TakenArc = NonNullable<Execution["arcs"]>[number];
-
-/** How far an arrow from a step to itself reaches beyond its box, pixels. */
-const OWN_ARROW_PX = 56;
 /** Characters of an arrow's condition that stand beside it. */
 const WHEN_MAX = 40;
 /** Steps up to which a picture begins with all of them; a larger one with those around the centre. */
 const FITTED_MAX = 40;
-const TONES: Record<string, string> = { COMPLETED: "good", FAILED: "bad", RUNNING: "busy" };
+/** From so many boxes on a small map shows where in the picture one is. */
+const MAPPED_MIN = 30;
 
-type StepNode = Node<
-  { step: GraphStep; state: Step | undefined; isCentre: boolean; open: (() => void) | undefined },
-  "step"
->;
+/** What boxes do. */
+export interface DrawingActions {
+  /** The step that is chosen, and the execution whose step it is. */
+  chosen: { step: string; executionId: string | undefined } | undefined;
+  onStep: ((step: string, executionId: string | undefined) => void) | undefined;
+  /** Opens or folds a step in place; undefined where it cannot be. */
+  onFold: ((step: string, executionId: string | undefined) => void) | undefined;
+}
 
-/** Boxes and arrows. `states` is empty for a playbook that is not run. */
+/** Boxes and arrows. */
 export function Drawing({
-  drawn,
-  states,
-  taken,
+  shown,
   centre,
-  onStep,
+  actions,
 }: {
-  drawn: Drawn;
-  states: ReadonlyMap<string, Step>;
-  taken: readonly TakenArc[] | undefined;
+  shown: Shown;
   centre: string | undefined;
-  onStep: ((step: string) => void) | undefined;
+  actions: DrawingActions;
 }): ReactNode {
-  const { places, failed } = useLayout(drawn);
-  const edges = useMemo(() => edgesOf(drawn.arcs, states, taken), [drawn.arcs, states, taken]);
-  if (failed)
-    return <p role="alert">This browser could not lay the graph out. The list of steps has the same steps.</p>;
-  if (places === undefined) return <p className="quiet">Laying out {drawn.steps.length} steps …</p>;
-  const nodes: StepNode[] = drawn.steps.map((step) => ({
-    id: step.name,
-    type: "step",
-    position: places[step.name] ?? { x: 0, y: 0 },
-    data: {
-      step,
-      state: states.get(step.name),
-      isCentre: step.name === centre,
-      open: onStep === undefined ? undefined : () => onStep(step.name),
-    },
-    ...BOX,
-  }));
-  const isWhole = nodes.length <= FITTED_MAX || centre === undefined;
+  const area = useRef<HTMLElement>(null);
+  const [ratio, setRatio] = useState(1.8);
+  useLayoutEffect(() => {
+    const { clientWidth: width = 0, clientHeight: height = 0 } = area.current ?? {};
+    if (width > 0 && height > 0) setRatio(width / height);
+  }, []);
+  const sketch = useMemo(() => sketchOf(shown), [shown]);
+  const { laid, failed } = useLayout(sketch, ratio);
+  const edges = useMemo(
+    () => (laid === undefined ? [] : edgesOf(shown, laid.places, laid.isAcross, "")),
+    [shown, laid],
+  );
+  const nodes = laid === undefined ? [] : nodesOf(shown, laid, actions, centre);
+  const isWhole = shown.drawn.steps.length <= FITTED_MAX || centre === undefined;
   return (
-    <section className="graph" aria-label="Graph">
-      <ReactFlow
-        key={centre}
-        nodes={nodes}
-        edges={edges}
-        nodeTypes={NODE_TYPES}
-        edgeTypes={ARROW_TYPES}
-        nodesDraggable={false}
-        nodesConnectable={false}
-        nodesFocusable={false}
-        edgesFocusable={false}
-        elementsSelectable={false}
-        fitView
-        fitViewOptions={{
-          maxZoom: 1.1,
-          padding: 0.1,
-          ...(!isWhole && { nodes: nearestOf(drawn.arcs, centre).map((id) => ({ id })) }),
-        }}
-        minZoom={0.05}
-        onlyRenderVisibleElements
-      >
-        <Background />
-        <Controls showInteractive={false} />
-      </ReactFlow>
+    <section className="graph" aria-label="Graph" ref={area}>
+      {failed && <p role="alert">This browser could not lay the graph out. The trace has the same steps.</p>}
+      {laid === undefined && !failed && <p className="pad quiet">Laying out {shown.drawn.steps.length} steps …</p>}
+      {laid !== undefined && (
+        <ReactFlow
+          key={`${isWhole ? "" : centre}${laid.isAcross}${Math.round(laid.width)}x${Math.round(laid.height)}`}
+          nodes={nodes}
+          edges={edges}
+          nodeTypes={NODE_TYPES}
+          edgeTypes={ARROW_TYPES}
+          nodesDraggable={false}
+          nodesConnectable={false}
+          nodesFocusable={false}
+          edgesFocusable={false}
+          elementsSelectable={false}
+          fitView
+          fitViewOptions={{
+            maxZoom: 1.15,
+            // Smaller than this nothing can be read: the small map leads to the rest.
+            minZoom: 0.35,
+            padding: 0.08,
+            ...(!isWhole && { nodes: nearestOf(shown.drawn.arcs, centre).map((id) => ({ id })) }),
+          }}
+          minZoom={0.05}
+          onlyRenderVisibleElements
+        >
+          <Background gap={22} size={1} />
+          <Controls showInteractive={false} />
+          {nodes.length >= MAPPED_MIN && (
+            <MiniMap
+              pannable
+              zoomable
+              ariaLabel="Small map of the graph"
+              nodeClassName={mapClass}
+              nodeBorderRadius={6}
+            />
+          )}
+        </ReactFlow>
+      )}
     </section>
   );
 }
 
 const NODE_TYPES = { step: StepBox };
+const ARROW_TYPES = { arrow: Arrow };
 
-function StepBox({ data: { step, state, isCentre, open } }: NodeProps<StepNode>): ReactNode {
-  const isUntaken = state !== undefined && (state.status === "SKIPPED" || state.status === "PENDING");
-  const text = (
-    <>
-      <span className="name" title={step.name}>
-        {state !== undefined && <Status of={state.status} short />} {step.name}
-      </span>
-      <span className="quiet">
-        {step.kinds.slice(0, 3).join(", ")}
-        {state?.loop !== undefined ? ` · ${loopText(state.loop)}` : step.isLoop && " · loop"}
-        {(state?.runs ?? 0) > 1 && ` · ${state?.runs} runs`}
-      </span>
-    </>
-  );
-  const className = `graph-node tone-${TONES[state?.status ?? ""] ?? "quiet"} ${isUntaken ? "untaken" : ""} ${isCentre ? "centre" : ""}`;
-  return (
-    <>
-      <Handle type="target" position={Position.Top} />
-      {open === undefined ? (
-        <div className={className}>{text}</div>
-      ) : (
-        <button type="button" className={className} onClick={open}>
-          {text}
-        </button>
-      )}
-      <Handle type="source" position={Position.Bottom} />
-    </>
-  );
+function mapClass({ data }: { data: unknown }): string {
+  return `tone-${toneOfState((data as StepNode["data"]).state?.status ?? "")}`;
 }
 
-function edgesOf(
-  arcs: readonly Arc[],
-  states: ReadonlyMap<string, Step>,
-  taken: readonly TakenArc[] | undefined,
-): Edge[] {
+function nodesOf(shown: Shown, laid: Laid, actions: DrawingActions, centre: string | undefined): StepNode[] {
+  const nodes: StepNode[] = [];
+  addNodes(nodes, shown, laid.places, { ...actions, isAcross: laid.isAcross, centre }, "");
+  return nodes;
+}
+
+function addNodes(
+  nodes: StepNode[],
+  shown: Shown,
+  places: Places,
+  how: DrawingActions & { isAcross: boolean; centre: string | undefined },
+  parent: string,
+): void {
+  const { drawn, states, execution, inner, items } = shown;
+  const id = execution?.execution_id;
+  for (const step of drawn.steps) {
+    const place = places[step.name];
+    if (place === undefined) continue;
+    const within = inner.get(step.name);
+    const state = states.get(step.name);
+    const nodeId = `${parent}${step.name}`;
+    const isFoldable = how.onFold !== undefined && state !== undefined && state.runs > 0 && canUnfold(step, state);
+    nodes.push({
+      id: nodeId,
+      type: "step",
+      position: { x: place.x, y: place.y },
+      width: place.width,
+      height: place.height,
+      ...(parent !== "" && { parentId: parent.slice(0, -1) }),
+      data: {
+        ...{ step, state, execution, isAcross: how.isAcross, items: items.get(step.name) },
+        isGroup: within !== undefined,
+        isChosen: how.chosen?.step === step.name && how.chosen.executionId === id,
+        isCentre: parent === "" && step.name === how.centre && drawn.steps.length > FITTED_MAX,
+        open: how.onStep === undefined ? undefined : () => how.onStep?.(step.name, id),
+        fold: isFoldable ? () => how.onFold?.(step.name, id) : undefined,
+      },
+    });
+    if (within !== undefined && place.inner !== undefined) addNodes(nodes, within, place.inner, how, `${nodeId}/`);
+  }
+}
+
+function canUnfold({ kinds, isLoop }: { kinds: readonly string[]; isLoop: boolean }, { loop }: Step): boolean {
+  return loop !== undefined || isLoop || kinds.includes("playbook");
+}
+
+function edgesOf(shown: Shown, places: Places, isAcross: boolean, parent: string): Edge[] {
+  const { drawn, states, taken, inner } = shown;
+  const timesOf = timesOfArcs(states, taken);
+  const edges = drawn.arcs.flatMap((arc, index): Edge[] => {
+    const [from, to] = [places[arc.from], places[arc.to]];
+    if (from === undefined || to === undefined) return [];
+    const count = timesOf(arc);
+    const label = [count > 1 ? `${count}×` : "", conditionText(arc.when)].filter((text) => text !== "").join(" ");
+    const isBack = isAcross ? to.x + to.width <= from.x + 1 : to.y + to.height <= from.y + 1;
+    return [
+      {
+        id: `${parent}${arc.from}-${arc.to}-${index}`,
+        type: "arrow",
+        source: `${parent}${arc.from}`,
+        target: `${parent}${arc.to}`,
+        ...(label !== "" && { label }),
+        markerEnd: { type: MarkerType.ArrowClosed },
+        className: states.size === 0 ? "" : count > 0 ? "taken" : "untaken",
+        data: {
+          isAcross,
+          isBack,
+          from,
+          to,
+          beyond: isBack ? beyondOf(from, to, places, isAcross) : 0,
+        } satisfies ArrowData,
+        zIndex: parent === "" && !isBack ? 0 : 1,
+      },
+    ];
+  });
+  for (const [step, within] of inner) {
+    const place = places[step]?.inner;
+    if (place !== undefined) edges.push(...edgesOf(within, place, isAcross, `${parent}${step}/`));
+  }
+  return edges;
+}
+
+/** How far the boxes between two reach beyond the first: below it where arrows point to the right, else at its right. */
+function beyondOf(from: Place, to: Place, places: Places, isAcross: boolean): number {
+  const end = ({ x, y, width, height }: Place) => (isAcross ? y + height : x + width);
+  const at = ({ x, y }: Place) => (isAcross ? x : y);
+  const between = Object.values(places).filter((place) => at(place) >= at(to) && at(place) <= at(from));
+  return Math.max(0, ...between.map((place) => end(place) - end(from)));
+}
+
+function timesOfArcs(states: ReadonlyMap<string, Step>, taken: readonly TakenArc[] | undefined): (arc: Arc) => number {
   const times = new Map(taken?.map((arc) => [JSON.stringify([arc.from, arc.to]), arc.times]));
   const began = (name: string) => (states.get(name)?.runs ?? 0) > 0;
   // Servers that do not report which arrows were taken report which steps started.
-  const timesOf = ({ from, to }: Arc) =>
+  return ({ from, to }) =>
     taken === undefined ? Number(began(from) && began(to)) : (times.get(JSON.stringify([from, to])) ?? 0);
-  return arcs.map((arc, index) => {
-    const count = timesOf(arc);
-    const label = [count > 1 ? `${count}×` : "", conditionText(arc.when)].filter((text) => text !== "").join(" ");
-    return {
-      id: `${arc.from}-${arc.to}-${index}`,
-      type: "arrow",
-      source: arc.from,
-      target: arc.to,
-      ...(label !== "" && { label }),
-      markerEnd: { type: MarkerType.ArrowClosed },
-      className: states.size === 0 ? "" : count > 0 ? "taken" : "untaken",
-    };
-  });
 }
 
 function conditionText(when: string | undefined): string {
   const text = /^\{\{([^{}]*)\}\}$/.exec(when?.trim() ?? "")?.[1]?.trim() ?? when ?? "";
   return text.length > WHEN_MAX ? `${text.slice(0, WHEN_MAX)}…` : text;
-}
-
-const ARROW_TYPES = { arrow: Arrow };
-
-/** An arrow with its condition near its head, where those of a step's other arrows are farther away than at its middle. */
-function Arrow(props: EdgeProps): ReactNode {
-  const { sourceX, sourceY, targetX, targetY, markerEnd, label } = props;
-  if (props.source === props.target) return <OwnArrow {...props} />;
-  const [path, middleX, middleY] = getBezierPath(props);
-  const isDown = targetY > sourceY;
-  // The point at 0.7 of the curve, whose handles are half its height long.
-  const labelX = isDown ? sourceX + 0.784 * (targetX - sourceX) : middleX;
-  const labelY = isDown ? sourceY + 0.658 * (targetY - sourceY) : middleY;
-  return (
-    <BaseEdge
-      path={path}
-      label={label}
-      labelX={labelX}
-      labelY={labelY}
-      {...(markerEnd !== undefined && { markerEnd })}
-    />
-  );
-}
-
-/** An arrow from a step to itself, which goes around the right side of its box. */
-function OwnArrow({ sourceX, sourceY, targetY, markerEnd, label }: EdgeProps): ReactNode {
-  const right = sourceX + BOX.width / 2;
-  const [from, to] = [sourceY - BOX.height * 0.25, targetY + BOX.height * 0.25];
-  const out = right + OWN_ARROW_PX;
-  // A label stands around its middle: this one must not reach back over the box.
-  const labelHalf = 3 * String(label ?? "").length;
-  return (
-    <BaseEdge
-      path={`M ${right} ${from} C ${out} ${from + 12} ${out} ${to - 12} ${right + 2} ${to}`}
-      label={label}
-      labelX={right + OWN_ARROW_PX * 0.8 + labelHalf}
-      labelY={(from + to) / 2}
-      labelBgPadding={[2, 1]}
-      {...(markerEnd !== undefined && { markerEnd })}
-    />
-  );
 }
 
 /** The centre and what stands two arrows away from it at the most. */

@@ -1,26 +1,53 @@
-import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { catalogEntry } from "../../api/queries.ts";
 import type { Execution, Step } from "../../api/types.ts";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { mostTelling } from "../summary/most-telling.ts";
+import type { TracedExecution } from "../trace/trace-row.ts";
+import { type Moment, useTraced } from "../trace/use-traced.ts";
+import { useSelection } from "../use-selection.ts";
 import { graphOf } from "./arcs.ts";
-import { Drawing, type TakenArc } from "./drawing.tsx";
-import { around, WHOLE_MAX } from "./neighbourhood.ts";
+import { Drawing, type DrawingActions } from "./drawing.tsx";
+import { around, type Drawn, WHOLE_MAX } from "./neighbourhood.ts";
+import { itemsOf, type Shown } from "./shown.ts";
 
-const route = getRouteApi("/executions/$executionId");
+const NOTHING: DrawingActions = { chosen: undefined, onStep: undefined, onFold: undefined };
+const NO_STATES: ReadonlyMap<string, Step> = new Map();
 
-/** The playbook as it ran: what was taken in full, what was not dimmed. */
-export default function Graph({ execution }: { execution: Execution }): ReactNode {
-  const { step } = route.useSearch();
+/** The playbook as it ran: what was taken in full, what was not dimmed. Loops and called playbooks are opened in place. */
+export default function Graph({ execution, moment }: { execution: Execution; moment: Moment | undefined }): ReactNode {
+  const selection = useSelection(execution);
   // The picture must not move by itself while the user looks around in it.
   const [first] = useState(() => mostTelling(execution.steps));
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const [calls, setCalls] = useState<readonly string[]>([]);
+  const { root, called } = useTraced(execution, calls, moment);
   const entry = useQuery(catalogEntry(execution.path, String(execution.version)));
+  const drawn = useDrawn([...called.values()]);
   const navigate = useNavigate({ from: "/executions/$executionId" });
+  const centre = selection.in === undefined ? (selection.step ?? first) : first;
+  const whole = useMemo(() => (entry.data === undefined ? undefined : graphOf(entry.data.payload)), [entry.data]);
+  const near = useMemo(() => (whole === undefined ? undefined : around(whole, centre)), [whole, centre]);
+  const shown = useMemo(
+    () => (near === undefined ? undefined : shownOf(root, near, { open, called, drawn })),
+    [near, root, open, called, drawn],
+  );
   if (entry.isError) return <ProblemPanel error={entry.error} again={() => void entry.refetch()} />;
-  if (entry.data === undefined) return <p className="quiet">Loading …</p>;
-  const centre = step ?? first;
+  if (whole === undefined || shown === undefined) return <p className="quiet">Loading …</p>;
+  if (whole.steps.length === 0) return <p className="quiet">It has no steps that could be drawn.</p>;
+  const fold = (step: string, executionId = execution.execution_id) => {
+    const key = `${executionId}/${step}`;
+    const owner = executionId === execution.execution_id ? root : called.get(executionId);
+    const call = owner === undefined ? undefined : lastCall(owner, step);
+    if (call !== undefined && !open.has(key)) setCalls((before) => [...new Set([...before, call])]);
+    setOpen((before) => {
+      const next = new Set(before);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
+  };
   return (
     <div className="stack">
       {execution.steps.length > WHOLE_MAX && (
@@ -30,46 +57,122 @@ export default function Graph({ execution }: { execution: Execution }): ReactNod
           onCentre={(name) => void navigate({ search: (before) => ({ ...before, step: name }), replace: true })}
         />
       )}
-      <PlaybookGraph
-        payload={entry.data.payload}
-        steps={execution.steps}
-        taken={execution.arcs}
+      <LeftOut whole={whole} near={shown.drawn} centre={centre} />
+      <Drawing
+        shown={shown}
         centre={centre}
-        onStep={(name) => void navigate({ search: (before) => ({ ...before, tab: "steps", step: name }) })}
+        actions={{
+          chosen:
+            selection.step === undefined
+              ? undefined
+              : { step: selection.step, executionId: selection.in ?? execution.execution_id },
+          onStep: (step, executionId) =>
+            void navigate({
+              search: (before) => ({
+                ...before,
+                tab: undefined,
+                step,
+                in: executionId === execution.execution_id ? undefined : executionId,
+                command: undefined,
+                iteration: undefined,
+              }),
+            }),
+          onFold: fold,
+        }}
       />
     </div>
   );
 }
 
-/** A document's steps and arrows; with `steps`, how far each of them is. Of a large one what is near `centre`. */
-export function PlaybookGraph({
-  payload,
-  steps,
-  taken,
-  centre,
-  onStep,
-}: {
-  payload: Readonly<Record<string, unknown>>;
-  steps: readonly Step[];
-  taken?: readonly TakenArc[] | undefined;
-  centre?: string | undefined;
-  onStep?: (step: string) => void;
-}): ReactNode {
+/** A document's steps and arrows, as it is written. */
+export function PlaybookGraph({ payload }: { payload: Readonly<Record<string, unknown>> }): ReactNode {
   const whole = useMemo(() => graphOf(payload), [payload]);
-  const drawn = useMemo(() => around(whole, centre), [whole, centre]);
-  const states = useMemo(() => new Map(steps.map((step) => [step.name, step])), [steps]);
+  const shown = useMemo(
+    (): Shown => ({
+      drawn: around(whole, undefined),
+      states: NO_STATES,
+      taken: undefined,
+      execution: undefined,
+      inner: new Map(),
+      items: new Map(),
+    }),
+    [whole],
+  );
   if (whole.steps.length === 0) return <p className="quiet">It has no steps that could be drawn.</p>;
   return (
     <>
-      {drawn.steps.length < whole.steps.length && (
-        <p className="quiet">
-          {whole.steps.length.toLocaleString("en")} steps are too many for one picture: these are the{" "}
-          {drawn.steps.length} nearest to <strong>{centre ?? whole.steps[0]?.name}</strong>.
-        </p>
-      )}
-      <Drawing drawn={drawn} states={states} taken={taken} centre={centre} onStep={onStep} />
+      <LeftOut whole={whole} near={shown.drawn} centre={undefined} />
+      <Drawing shown={shown} centre={undefined} actions={NOTHING} />
     </>
   );
+}
+
+function LeftOut({ whole, near, centre }: { whole: Drawn; near: Drawn; centre: string | undefined }): ReactNode {
+  if (near.steps.length >= whole.steps.length) return null;
+  return (
+    <p className="quiet">
+      {whole.steps.length.toLocaleString("en")} steps are too many for one picture: these are the {near.steps.length}{" "}
+      nearest to <strong>{centre ?? whole.steps[0]?.name}</strong>.
+    </p>
+  );
+}
+
+/** The graphs of executions that were called. A user who may not see a playbook does not see it opened. */
+function useDrawn(called: readonly TracedExecution[]): ReadonlyMap<string, Drawn> {
+  const payloads = useQueries({
+    queries: called.map(({ execution: { path, version } }) => ({
+      ...catalogEntry(path, String(version)),
+      retry: false,
+    })),
+    combine: (results) => results.map(({ data }) => data?.payload),
+  });
+  const ids = called.map(({ execution }) => execution.execution_id).join(" ");
+  return useMemo(() => {
+    const found = new Map<string, Drawn>();
+    for (const [index, id] of ids.split(" ").entries()) {
+      const payload = payloads[index];
+      if (payload !== undefined) found.set(id, around(graphOf(payload), undefined));
+    }
+    return found;
+  }, [ids, payloads]);
+}
+
+interface Opened {
+  /** `execution/step` of what is opened. */
+  open: ReadonlySet<string>;
+  called: ReadonlyMap<string, TracedExecution>;
+  drawn: ReadonlyMap<string, Drawn>;
+}
+
+/** What is drawn within each other no deeper than this: a playbook may call itself. */
+const DEPTH_MAX = 6;
+
+function shownOf(traced: TracedExecution, drawn: Drawn, opened: Opened, depth = 0): Shown {
+  const { execution, traces } = traced;
+  const states = new Map(execution.steps.map((step) => [step.name, step]));
+  const inner = new Map<string, Shown>();
+  const items = new Map<string, ReturnType<typeof itemsOf>>();
+  for (const { name } of drawn.steps) {
+    if (!opened.open.has(`${execution.execution_id}/${name}`)) continue;
+    const state = states.get(name);
+    if (state?.loop !== undefined) items.set(name, itemsOf(traces.get(name) ?? [], state));
+    const call = lastCall(traced, name);
+    const child = call === undefined ? undefined : opened.called.get(call);
+    const graph = call === undefined ? undefined : opened.drawn.get(call);
+    if (state?.loop === undefined && child !== undefined && graph !== undefined && depth < DEPTH_MAX) {
+      inner.set(name, shownOf(child, graph, opened, depth + 1));
+    }
+  }
+  return { drawn, states, taken: execution.arcs, execution, inner, items };
+}
+
+/** The execution that a step called last. */
+function lastCall({ execution, traces }: TracedExecution, step: string): string | undefined {
+  const calls = (traces.get(step) ?? []).flatMap(({ commands }) => commands.flatMap((command) => command.calls));
+  const open = (execution.commands ?? []).find(
+    (command) => command.step === step && (command.children ?? []).length > 0,
+  );
+  return open?.children?.[0] ?? calls.at(-1)?.id;
 }
 
 /** Around which step a large playbook is drawn. */

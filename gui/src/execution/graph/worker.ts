@@ -1,7 +1,7 @@
-import { placesOf, type Sketch } from "./layout.ts";
+import { laidOut, type Sketch } from "./layout.ts";
 
 /* Lays graphs out beside the page, which stays quick meanwhile. */
 
-self.addEventListener("message", ({ data }: MessageEvent<Sketch>) => {
-  self.postMessage(placesOf(data));
+self.addEventListener("message", ({ data }: MessageEvent<{ sketch: Sketch; ratio: number }>) => {
+  self.postMessage(laidOut(data.sketch, data.ratio));
 });

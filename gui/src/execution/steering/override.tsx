@@ -9,13 +9,21 @@ import { DialogEnd } from "../../parts/dialog-end.tsx";
 import { readYaml } from "../../parts/read-yaml.ts";
 
 /** Ends a step by hand: skips it, completes it with a result, or fails it. */
-export function Override({ execution, step }: { execution: Execution; step: Step }): ReactNode {
+export function Override({
+  execution,
+  step,
+  label = "End by hand …",
+}: {
+  execution: Execution;
+  step: Step;
+  label?: string;
+}): ReactNode {
   const [isOpen, setIsOpen] = useState(false);
   const may = useAllowed("execute", { path: execution.path, to: "end steps of" });
   return (
     <>
       <AllowedButton may={may} onClick={() => setIsOpen(true)}>
-        End by hand …
+        {label}
       </AllowedButton>
       {isOpen && <OverrideDialog execution={execution} step={step} onClose={() => setIsOpen(false)} />}
     </>

@@ -1,5 +1,6 @@
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
+import { RotateCw } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { JsonObject } from "../../../../src/schema/words/json.ts";
 import { api } from "../../api/client.ts";
@@ -12,13 +13,24 @@ import { RerunPlanView } from "./rerun-plan.tsx";
 import { type ReadRerun, type RerunForm, readRerun } from "./rerun-request.ts";
 
 /** Runs an execution that has ended again, from a step where one is named: shows what would run before it does. */
-export function Rerun({ execution, step }: { execution: Execution; step?: string }): ReactNode {
+export function Rerun({
+  execution,
+  step,
+  look = "",
+  label = step === undefined ? "Run again …" : "Run again from here …",
+}: {
+  execution: Execution;
+  step?: string;
+  /** A class of the button. */
+  look?: string;
+  label?: string;
+}): ReactNode {
   const [isOpen, setIsOpen] = useState(false);
   const may = useAllowed("execute", { path: execution.path, to: "run" });
   return (
     <>
-      <AllowedButton may={may} onClick={() => setIsOpen(true)}>
-        {step === undefined ? "Run again …" : "Run again from here …"}
+      <AllowedButton may={may} className={look} onClick={() => setIsOpen(true)}>
+        <RotateCw className="icon" aria-hidden="true" /> {label}
       </AllowedButton>
       {isOpen && <RerunDialog execution={execution} step={step} onClose={() => setIsOpen(false)} />}
     </>

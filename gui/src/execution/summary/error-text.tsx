@@ -31,7 +31,7 @@ export function ErrorText({
             <code>{code}</code>
             {kind !== undefined && kind !== code && <span>{kind.replaceAll("_", " ")}</span>}
             {status !== undefined && <span>HTTP {status}</span>}
-            {attempt !== undefined && attempt > 1 && <span>after {attempt} runs</span>}
+            {attempt !== undefined && attempt > 1 && <span>after {attempt} attempts</span>}
             {retryable !== undefined && (
               <span>{retryable ? "trying again may help" : "trying again will not help"}</span>
             )}
@@ -40,7 +40,7 @@ export function ErrorText({
       )}
       {!isShort && traceback !== undefined && (
         <>
-          <div className="row spread">
+          <div className="part-head">
             <h3>Traceback</h3>
             <CopyButton label="Copy traceback" text={traceback} />
           </div>

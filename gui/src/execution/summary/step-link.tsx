@@ -9,9 +9,11 @@ export function StepLink({ name, failed = false }: { name: string; failed?: bool
       to="."
       search={(before) => ({
         ...before,
-        tab: "steps" as const,
+        tab: undefined,
         step: name,
+        in: undefined,
         command: undefined,
+        iteration: undefined,
         failed: failed ? (true as const) : undefined,
       })}
     >

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useState } from "react";
+import { ChevronLeft, ChevronRight, History } from "lucide-react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { api } from "../../api/client.ts";
 import type { Execution, ExecutionState } from "../../api/types.ts";
 import { JsonView } from "../../parts/json/view.tsx";
@@ -33,7 +34,15 @@ export function usePast(execution: Execution | undefined, at: string | undefined
     staleTime: Number.POSITIVE_INFINITY,
   });
   const past = at === undefined || execution === undefined || state.data === undefined ? undefined : state.data;
-  return { state, past, then: past === undefined || execution === undefined ? execution : asOf(execution, past) };
+  const then = useMemo(
+    () => (past === undefined || execution === undefined ? execution : asOf(execution, past)),
+    [execution, past],
+  );
+  const moment = useMemo(
+    () => (past === undefined ? undefined : { event: past.event_id, at: Date.parse(past.at) }),
+    [past],
+  );
+  return { state, past, then, moment };
 }
 
 /** The execution with what was known of it then: what ran is drawn up to that moment. */
@@ -53,37 +62,40 @@ function asOf(execution: Execution, past: ExecutionState): Execution {
   };
 }
 
-/** The slider over the log: graph, steps, values and the log show the execution as it was after the chosen event. */
-export function Travel({ execution, past }: { execution: Execution; past: ReturnType<typeof usePast> }): ReactNode {
-  const { at } = route.useSearch();
-  const navigate = route.useNavigate();
-  const go = (event: string | undefined) =>
-    void navigate({ search: (before) => ({ ...before, at: event, event }), replace: true, resetScroll: false });
-  if (at === undefined) {
-    const newest = execution.last_event_id;
-    return (
-      <p className="row">
-        <button type="button" disabled={newest === undefined} onClick={() => go(String(newest))}>
-          Look back
-        </button>
-        <span className="quiet">Shows it as it was after any event of its log.</span>
-      </p>
-    );
-  }
-  return <Slider execution={execution} past={past} at={at} go={go} />;
+/** The button that begins to look back: from then on all views show the execution as it was after the chosen event. */
+export function ReplayButton({ execution }: { execution: Execution }): ReactNode {
+  const go = useGo();
+  const newest = execution.last_event_id;
+  return (
+    <button
+      type="button"
+      className="quiet"
+      title="Show it as it was after any event of its log"
+      disabled={newest === undefined}
+      onClick={() => go(String(newest))}
+    >
+      <History className="icon" aria-hidden="true" /> Replay the run
+    </button>
+  );
 }
 
-function Slider({
+function useGo() {
+  const navigate = route.useNavigate();
+  return (event: string | undefined) =>
+    void navigate({ search: (before) => ({ ...before, at: event, event }), replace: true, resetScroll: false });
+}
+
+/** The slider over the log: trace, details, graph, log and values show the execution as it was after the chosen event. */
+export function Replay({
   execution,
   past: { past, state },
   at,
-  go,
 }: {
   execution: Execution;
   past: ReturnType<typeof usePast>;
   at: string;
-  go: (event: string | undefined) => void;
 }): ReactNode {
+  const go = useGo();
   const log = useEventLog(execution.execution_id, NO_FILTER, execution.last_event_id);
   const [index, setIndex] = usePosition(log, at, go);
   const size = log.size();
@@ -91,7 +103,7 @@ function Slider({
   const step = (by: number) => setIndex(Math.min(size - 1, Math.max(0, (index ?? 0) + by)));
   const name = event === undefined ? undefined : `${event.event_type} ${event.node_name}`;
   return (
-    <section className="panel travel" aria-label="Looking back">
+    <section className="card travel" aria-label="Replay">
       <div className="row">
         <button
           type="button"
@@ -99,7 +111,7 @@ function Slider({
           disabled={!(index !== undefined && index > 0)}
           onClick={() => step(-1)}
         >
-          ◀
+          <ChevronLeft className="icon" aria-hidden="true" />
         </button>
         <input
           type="range"
@@ -118,7 +130,7 @@ function Slider({
           disabled={!(index !== undefined && index < size - 1)}
           onClick={() => step(1)}
         >
-          ▶
+          <ChevronRight className="icon" aria-hidden="true" />
         </button>
         <button type="button" onClick={() => go(undefined)}>
           Back to now

@@ -1,0 +1,146 @@
+import {
+  ArrowDownToLine,
+  ChevronDown,
+  ChevronUp,
+  Clock,
+  Download,
+  FoldVertical,
+  UnfoldVertical,
+  WrapText,
+} from "lucide-react";
+import type { ReactNode } from "react";
+import type { Level } from "./sections.ts";
+
+/** What the tools of the log show and change. */
+export interface LogToolsProps {
+  text: string;
+  onText(text: string): void;
+  /** Lines that have the text, and the number of the one at which the search stands, from 0. */
+  found: number;
+  place: number;
+  onGo(by: 1 | -1): void;
+  least: Level;
+  setLeast(level: Level): void;
+  isWrapped: boolean;
+  setIsWrapped(is: boolean): void;
+  hasTimes: boolean;
+  setHasTimes(has: boolean): void;
+  isFollowed: boolean;
+  setIsFollowed(is: boolean): void;
+  /** More lines may come. */
+  isOpen: boolean;
+  isAllFolded: boolean;
+  onFoldAll(): void;
+  /** Long logs that were not read. */
+  left: number;
+  onReadAll(): void;
+  /** The name of the file, and its text. */
+  file: string;
+  content(): string;
+}
+
+/** What can be done with the log: search, levels, folding, wrapping, times, following, download. */
+export function LogTools(props: LogToolsProps): ReactNode {
+  const { least, setLeast, isWrapped, setIsWrapped, hasTimes, setHasTimes, isFollowed, setIsFollowed, isOpen } = props;
+  const { isAllFolded, onFoldAll, left, onReadAll, file, content } = props;
+  return (
+    <header className="log-tools">
+      <Search {...props} />
+      <label>
+        <span className="unseen">Level</span>
+        <select value={least} onChange={({ target }) => setLeast(target.value as Level)}>
+          <option value="debug">All levels</option>
+          <option value="info">Info and above</option>
+          <option value="warn">Warnings and errors</option>
+          <option value="error">Errors</option>
+        </select>
+      </label>
+      {left > 0 && (
+        <button type="button" className="quiet" onClick={onReadAll}>
+          Read {left.toLocaleString("en")} long {left === 1 ? "log" : "logs"}
+        </button>
+      )}
+      <div className="row tight end">
+        {isOpen && (
+          <button type="button" className="quiet" aria-pressed={isFollowed} onClick={() => setIsFollowed(!isFollowed)}>
+            <ArrowDownToLine className="icon" aria-hidden="true" /> Follow
+          </button>
+        )}
+        <button type="button" className="quiet" onClick={onFoldAll}>
+          {isAllFolded ? (
+            <UnfoldVertical className="icon" aria-hidden="true" />
+          ) : (
+            <FoldVertical className="icon" aria-hidden="true" />
+          )}
+          {isAllFolded ? "Unfold all" : "Fold all"}
+        </button>
+        <button type="button" className="quiet" aria-pressed={isWrapped} onClick={() => setIsWrapped(!isWrapped)}>
+          <WrapText className="icon" aria-hidden="true" /> Wrap
+        </button>
+        <button type="button" className="quiet" aria-pressed={hasTimes} onClick={() => setHasTimes(!hasTimes)}>
+          <Clock className="icon" aria-hidden="true" /> Times
+        </button>
+        <button type="button" className="quiet" onClick={() => download(file, content())}>
+          <Download className="icon" aria-hidden="true" /> Download
+        </button>
+      </div>
+    </header>
+  );
+}
+
+function Search({ text, onText, found, place, onGo }: LogToolsProps): ReactNode {
+  return (
+    <search className="row tight">
+      <input
+        type="search"
+        data-filter
+        value={text}
+        placeholder="Search the log"
+        aria-label="Search the log"
+        onChange={({ target }) => onText(target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter") return;
+          event.preventDefault();
+          onGo(event.shiftKey ? -1 : 1);
+        }}
+      />
+      {text !== "" && (
+        <span className="quiet number" role="status">
+          {found === 0 ? "no line" : `${(place + 1).toLocaleString("en")} of ${found.toLocaleString("en")}`}
+        </span>
+      )}
+      {text !== "" && (
+        <>
+          <button
+            type="button"
+            className="quiet"
+            aria-label="Previous match"
+            disabled={found === 0}
+            onClick={() => onGo(-1)}
+          >
+            <ChevronUp className="icon" aria-hidden="true" />
+          </button>
+          <button
+            type="button"
+            className="quiet"
+            aria-label="Next match"
+            disabled={found === 0}
+            onClick={() => onGo(1)}
+          >
+            <ChevronDown className="icon" aria-hidden="true" />
+          </button>
+        </>
+      )}
+    </search>
+  );
+}
+
+function download(name: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  // After the browser has begun to read it.
+  setTimeout(() => URL.revokeObjectURL(address), 1_000);
+}

@@ -1,0 +1,139 @@
+import type { LogSource } from "../events/log.ts";
+import { createMarks } from "../events/marks.ts";
+import { PAGE, readFrom } from "../events/pages.ts";
+import type { Span } from "./pieces.ts";
+import { createTraceFold, type StepTraces } from "./step-traces.ts";
+import { type TraceEvent, traceEventOf } from "./trace-event.ts";
+
+/** A log of so many pages is read as a whole; of a longer one, the stretches that are looked at. */
+const WHOLE_PAGES_MAX = 40;
+/** Pages that are read of a longer log: 100,000 events, of which the trace keeps little. */
+const PAGES_MAX = 200;
+/** Listeners hear of new pages no more often than this, milliseconds. */
+const TOLD_MS = 150;
+/** Workers report by their own clocks: so much around a stretch is read too, milliseconds. */
+const CLOCKS_MS = 2_000;
+
+/** Reads what a trace shows of an execution's log. */
+export interface TraceReader {
+  subscribe(listener: () => void): () => void;
+  /** Another number after each change. */
+  version(): number;
+  traces(): StepTraces;
+  /** What was read, in no order: the past is folded from it. */
+  events(): readonly TraceEvent[];
+  /** The log was read to its end. */
+  isRead(): boolean;
+  /** How much of what is wanted was read, in events; undefined when there is nothing left to read. */
+  progress(): { read: number; of: number } | undefined;
+  /** The log may have become longer. */
+  grow(): void;
+  /** This stretch is looked at; of a short log everything is read anyway. */
+  want(span: Span): void;
+  /** Begins reading; the function ends it. */
+  open(): () => void;
+}
+
+/** A reader of one log. */
+export function createTraceReader(source: LogSource): TraceReader {
+  const listeners = new Set<() => void>();
+  const marks = createMarks(source.marks);
+  const fold = createTraceFold();
+  const events: TraceEvent[] = [];
+  const done = new Map<number, { count: number; last: number }>();
+  const wanted = new Set<number>();
+  let version = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let aborter: AbortController | undefined;
+  let isReading = false;
+  let isGrown = false;
+
+  const tell = () => {
+    timer = undefined;
+    version += 1;
+    for (const listener of listeners) listener();
+  };
+  const pageCount = () => Math.ceil(marks.count() / PAGE);
+  const isWhole = () => pageCount() <= WHOLE_PAGES_MAX;
+  const lackOf = (page: number) => marks.sizeOf(page) - (done.get(page)?.count ?? 0);
+  const open = () => {
+    const pages = isWhole() ? Array.from({ length: pageCount() }, (_, page) => page) : [...wanted].slice(0, PAGES_MAX);
+    return pages.filter((page) => lackOf(page) > 0);
+  };
+  const readPage = async (page: number, signal: AbortSignal) => {
+    const before = done.get(page) ?? { count: 0, last: marks.startOf(page) ?? 0 };
+    const found = await readFrom({ read: source.page }, before.last, lackOf(page), signal);
+    signal.throwIfAborted();
+    // Deleted events are not waited for.
+    const count = found.length === 0 ? marks.sizeOf(page) : before.count + found.length;
+    done.set(page, { count, last: found.at(-1)?.event_id ?? before.last });
+    for (const record of found) {
+      const event = traceEventOf(record);
+      if (event === undefined) continue;
+      fold.take(event);
+      events.push(event);
+    }
+    timer ??= setTimeout(tell, TOLD_MS);
+  };
+  const run = async (signal: AbortSignal) => {
+    if (isReading) return;
+    isReading = true;
+    try {
+      while (!signal.aborted && (isGrown || open().length > 0)) {
+        if (isGrown) {
+          isGrown = false;
+          await marks.grow(() => undefined, signal);
+        }
+        const [page] = open();
+        if (page !== undefined) await readPage(page, signal);
+      }
+    } catch {
+      // A user who may not read the log sees the steps without their parts; a lost connection is tried again with the next growth.
+    } finally {
+      if (!signal.aborted) {
+        isReading = false;
+        timer ??= setTimeout(tell, TOLD_MS);
+      }
+    }
+  };
+  const go = () => {
+    if (aborter !== undefined) void run(aborter.signal);
+  };
+  return {
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    version: () => version,
+    traces: () => fold.steps,
+    events: () => events,
+    isRead: () => marks.isCounted() && isWhole() && open().length === 0,
+    progress() {
+      const left = open().length;
+      const of = isWhole() ? pageCount() : wanted.size;
+      return left === 0 ? undefined : { read: (of - left) * PAGE, of: Math.min(of * PAGE, marks.count()) };
+    },
+    grow() {
+      isGrown = true;
+      go();
+    },
+    want(span) {
+      if (!marks.isCounted()) return;
+      const { first, last } = marks.pagesBetween(span.from - CLOCKS_MS, span.to + CLOCKS_MS);
+      for (let page = first; page <= last; page += 1) wanted.add(page);
+      go();
+    },
+    open() {
+      aborter = new AbortController();
+      isReading = false;
+      isGrown = true;
+      go();
+      return () => {
+        aborter?.abort();
+        aborter = undefined;
+        clearTimeout(timer);
+        timer = undefined;
+      };
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { getRouteApi } from "@tanstack/react-router";
+import type { Execution } from "../api/types.ts";
+import { mostTelling } from "./summary/most-telling.ts";
+
+const route = getRouteApi("/executions/$executionId");
+
+/** What is chosen on the page of an execution, the same in each of its views: it stands in the address. */
+export function useSelection(execution: Execution) {
+  const { step, command, iteration, in: inId, failed, run, beside } = route.useSearch();
+  const navigate = route.useNavigate();
+  return {
+    /** What was chosen; before anything was, what tells most. */
+    step: step ?? mostTelling(execution.steps),
+    isOwnChoice: step !== undefined,
+    command,
+    iteration,
+    /** The execution, among those that were called, whose step it is; undefined: that of the page. */
+    in: inId,
+    isFailed: failed === true,
+    run,
+    beside,
+    choose(to: { step: string; command: string | undefined; iteration: string | undefined; in: string | undefined }) {
+      void navigate({
+        search: (before) => ({ ...before, ...to, run: undefined, beside: undefined }),
+        replace: true,
+        resetScroll: false,
+      });
+    },
+    showFailed(isShown: boolean) {
+      void navigate({
+        search: (before) => ({ ...before, failed: isShown ? (true as const) : undefined }),
+        replace: true,
+        resetScroll: false,
+      });
+    },
+  };
+}
