@@ -43,6 +43,8 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     const playbook = await withReuse(await loadNamed(runtime, input.arguments[0] ?? "", io), input, parts);
     const target = checkTarget(playbook, textOption(options, "target"));
     writeWarnings(playbook.warnings, io);
+    if (playbook.program.playbook.hasTriggers === true)
+      io.stderr.write("note: its triggers are passed over here: they fire on a server\n");
     if (target === undefined) await checkChildren(runtime, playbook, io);
     for (const warning of unknownInputs(playbook.program, inputs))
       io.stderr.write(`${cleanText(`warning: ${warning}`)}\n`);

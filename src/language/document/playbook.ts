@@ -60,6 +60,7 @@ export function readPlaybook(reading: Reading, root: Place): Playbook {
     workbook: readWorkbook(reading, field(root, "workbook")),
     entryStep,
     steps,
+    ...(triggers === undefined ? {} : { hasTriggers: true }),
   };
 }
 

@@ -9,17 +9,35 @@ import type { Schedule } from "../../schema/triggers/trigger.ts";
 
 /** Compiled patterns that are kept: compiling one takes as long as its next time, 0.1 ms. */
 const KEPT_MAX = 1_000;
-const kept = new Map<string, Cron>();
+const kept = new Map<string, Compiled>();
 
-function compiled(pattern: string, timezone: string): Cron {
+/** A pattern in a zone, and what was asked of it last: of thousands that are due in one minute most have the same. */
+interface Compiled {
+  cron: Cron;
+  from: number;
+  next: number | undefined;
+}
+
+/** The first time of a pattern after a moment. */
+function nextOf(pattern: string, timezone: string, from: number): number | undefined {
+  const one = compiled(pattern, timezone);
+  if (one.from !== from) {
+    one.next = one.cron.nextRun(new Date(from))?.getTime();
+    one.from = from;
+  }
+  return one.next;
+}
+
+function compiled(pattern: string, timezone: string): Compiled {
   const key = `${timezone} ${pattern}`;
   const known = kept.get(key);
   if (known !== undefined) return known;
   const cron = new Cron(pattern, { timezone, mode: "5-or-6-parts", fixedTimeRule: "no-wildcard", paused: true });
   const [oldest] = kept.keys();
   if (kept.size >= KEPT_MAX && oldest !== undefined) kept.delete(oldest);
-  kept.set(key, cron);
-  return cron;
+  const one = { cron, from: Number.NaN, next: undefined };
+  kept.set(key, one);
+  return one;
 }
 
 /** Where a search for the first time of a pattern begins: its answer must not depend on a clock. */
@@ -30,7 +48,7 @@ export function cronProblem(pattern: string): string | undefined {
   // A moment would be read as a schedule of one fire.
   if (/^\s*\d{4}-/.test(pattern)) return "it is a moment, and no pattern of five or six fields";
   try {
-    if (compiled(pattern, "UTC").nextRun(new Date(SEARCH_FROM)) !== null) return undefined;
+    if (nextOf(pattern, "UTC", SEARCH_FROM) !== undefined) return undefined;
     return "no day fits it";
   } catch (error) {
     return String(error instanceof Error ? error.message : error).replace(/^CronPattern: /, "");
@@ -47,8 +65,7 @@ export function nextDue(schedule: Schedule, after: number, activeSince: number):
     if (after < activeSince) return activeSince + everyMs;
     return activeSince + (Math.floor((after - activeSince) / everyMs) + 1) * everyMs;
   }
-  const from = new Date(after);
-  const times = cron.flatMap((pattern) => compiled(pattern, timezone).nextRun(from)?.getTime() ?? []);
+  const times = cron.flatMap((pattern) => nextOf(pattern, timezone, after) ?? []);
   return times.length === 0 ? undefined : Math.min(...times);
 }
 

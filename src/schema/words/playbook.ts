@@ -77,6 +77,8 @@ export interface Playbook {
   entryStep: string;
   /** In document order; never empty. */
   steps: Step[];
+  /** It has triggers, which are no part of a run. */
+  hasTriggers?: true;
 }
 
 /** How the run as a whole behaves. */

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { workWith } from "../../support/service/api-work.ts";
+import { folderWith } from "../../support/service/cli-process.ts";
+import { command } from "../in-process.ts";
 import { openOperatedApi } from "../operated-api.ts";
 
 /* `flow triggers` against a server. */
@@ -45,4 +47,18 @@ test("a playbook with several triggers wants a name; what is not there is said",
   const unknown = await run("triggers", "fire", "reports/nightly", "other");
   assert.deepEqual([unknown.code, /no trigger 'other' of 'reports\/nightly'/.test(unknown.stderr)], [2, true]);
   assert.equal((await run("triggers", "fires", "123")).code, 2);
+});
+
+test("a local run passes triggers over, and says so", async (t) => {
+  const head = "apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: p }\nworkflow:\n";
+  const folder = await folderWith(t, {
+    "with.yaml": `${head}${STEP}triggers: [{ name: often, schedule: { every: 1m } }]\n`,
+    "without.yaml": `${head}${STEP}`,
+  });
+  const note = /note: its triggers are passed over here: they fire on a server/;
+  const run = (file: string) => command(folder, ["run", file, "--runtime", "local"], { HOME: folder });
+  const [some, none] = [await run("with.yaml"), await run("without.yaml")];
+  assert.deepEqual([some.code, none.code], [0, 0], some.stderr);
+  assert.match(some.stderr, note);
+  assert.doesNotMatch(none.stderr, note);
 });
