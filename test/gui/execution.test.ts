@@ -400,11 +400,11 @@ workflow:
   const execution = await start("inputs");
   const page = await opened(`/executions/${execution}?step=call`);
   await page.getByText("Completed in").waitFor();
-  const row = (path: string) => page.locator(`[data-input="${path}"]`);
-  await row("args.when").getByText("on Tuesday").waitFor();
-  await row("args.token").getByText("holds a secret").waitFor();
+  const inputs = page.getByRole("region", { name: "Input", exact: true });
+  await inputs.getByText("on Tuesday").waitFor();
+  await inputs.getByText("holds a secret").waitFor();
   await page.getByRole("button", { name: "as written" }).click();
-  await row("args.when").getByText("on {{ workload.day }}").waitFor();
+  await inputs.getByText("on {{ workload.day }}").waitFor();
   assert.ok(!(await page.content()).includes("not-for-your-eyes"));
   await page.close();
 });
