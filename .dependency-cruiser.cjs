@@ -242,6 +242,7 @@ const ROOMS = {
 const PAGE_TABLE = {
   api: [],
   parts: ["api"],
+  home: ["api", "parts"],
   execution: ["api", "parts"],
   executions: ["api", "parts"],
   catalog: ["api", "parts", "execution"],

@@ -15,7 +15,10 @@ const INSTALLED = "node_modules/.package-lock.json";
 const PARTS = {
   packages: { inputs: ["package-lock.json"], output: INSTALLED },
   program: { inputs: [...SHARED, "src", "bin/bundle.js"], output: "dist/flow/main.js" },
-  page: { inputs: [...SHARED, "gui", "src/schema", "src/language"], output: "dist/page/index.html" },
+  page: {
+    inputs: [...SHARED, "gui", "src/schema", "src/language", "playbooks/examples"],
+    output: "dist/page/index.html",
+  },
   tests: {
     inputs: [...SHARED, "src", "test", "bench", "docs", "playbooks", "gui", "drizzle.config.ts"],
     endings: [".ts", "tsconfig.json", "package-lock.json"],

@@ -1,14 +1,16 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import type { Page } from "playwright-core";
-import { type Gui, openedPage, startOwnGui } from "../test/support/page/gui.ts";
+import { join, relative, resolve } from "node:path";
+import { openedPage, startOwnGui } from "../test/support/page/gui.ts";
+import { setLook } from "../test/support/page/looks.ts";
 
 /*
- * `npm run screenshots`: the pictures of the README, of real runs in a real browser. One execution is caught while it works,
- * others stand in the list: completed, failed, cancelled.
+ * `npm run screenshots`: every page, light and dark, wide and as a phone shows it, of real runs in a real browser, to be looked at before a
+ * changed page is merged. They go to a folder beside the checkout's data; `-- FOLDER` names another one. `-- --readme` makes the pictures of
+ * the README instead. One execution is caught while it works; others have completed, failed, or wait.
  */
 
-const IMAGES = join(import.meta.dirname, "../../docs/images");
+const README = join(import.meta.dirname, "../../docs/images");
+const ALL = join(import.meta.dirname, "../../.flow/screenshots");
 
 /** An order's way, with a loop, a condition that is not met, a retry, and a last step that waits for somebody. */
 const SETTLE = `apiVersion: flow/v2
@@ -65,42 +67,120 @@ workflow:
     tool: { kind: noop, result: { orders: "{{ charge.stats.success }}", booked: "{{ book.booked }}" } }
 `;
 
+/** Waits for somebody, and for a signal that comes later. */
+const SIGN_OFF = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: deploy, path: release/deploy, description: Deploys a release once it was signed off. }
+workload: { release: "2026.11.3" }
+workflow:
+  - step: build
+    tool: { kind: noop, result: { image: "registry/{{ workload.release }}" } }
+    next: { arcs: [{ step: sign_off }] }
+  - step: sign_off
+    tool: { kind: wait, signal: signed_off, key: "{{ workload.release }}" }
+    next: { arcs: [{ step: ship }] }
+  - step: ship
+    tool: { kind: noop, result: { shipped: "{{ build.image }}" } }
+`;
+
+/** A week of shops: each is an execution of its own. */
+const WEEK = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: week, path: shop/settle_week, description: Settles the orders of a week, day by day. }
+workload: { days: ["2026-11-16", "2026-11-17", "2026-11-18"] }
+workflow:
+  - step: days
+    loop: { in: "{{ workload.days }}", iterator: day }
+    tool: { kind: playbook, path: shop/settle_orders, input: { day: "{{ day }}", orders: 5 } }
+`;
+
+/** A view: its address, what its file is called, and a text that shows that it is there. */
+type View = readonly [path: string, file: string, sign: string | RegExp];
+
+const isReadme = process.argv.includes("--readme");
+const folder = isReadme ? README : resolve(process.argv.slice(2).find((word) => !word.startsWith("-")) ?? ALL);
 const gui = await startOwnGui({ FLOW_WORKER_NAME: "worker-1" });
 try {
-  mkdirSync(IMAGES, { recursive: true });
-  await gui.post("/api/catalog/register", { content: SETTLE });
-  await run(gui, { day: "2026-11-17" });
-  await run(gui, { day: "2026-11-18", orders: 30 });
-  await run(gui, { day: "2026-11-19", fail: true });
-  const live = await run(gui, { day: "2026-11-20", slow_seconds: 60 }, 0);
-  await shoot(gui, `/executions/${live}?tab=graph`, "execution.png", "light", async (page) => {
-    await page.getByText("12 items").first().waitFor();
-  });
-  await shoot(gui, "/operations", "operations.png", "dark", async (page) => {
-    await page.getByText("Workers").first().waitFor();
-  });
+  mkdirSync(folder, { recursive: true });
+  if (!isReadme) await shootAll([["/", "first-visit", "Welcome to flow"]]);
+  for (const content of [SETTLE, SIGN_OFF, WEEK]) await gui.post("/api/catalog/register", { content });
+  const runs = await makeRuns();
+  await (isReadme ? shootReadme(runs) : shootAll(viewsOf(runs)));
 } finally {
   await gui.close();
 }
 
-async function run({ post }: Gui, workload: Record<string, unknown>, waitMs = 30_000): Promise<string> {
-  const { execution_id } = await post("/api/execute", { path: "shop/settle_orders", workload, wait_ms: waitMs });
+interface Runs {
+  failed: string;
+  live: string;
+  waiting: string;
+  week: string;
+}
+
+async function makeRuns(): Promise<Runs> {
+  const settle = (workload: Record<string, unknown>, waitMs?: number) => run("shop/settle_orders", workload, waitMs);
+  for (const day of ["2026-11-14", "2026-11-15", "2026-11-16", "2026-11-17"]) await settle({ day });
+  await settle({ day: "2026-11-18", orders: 30 });
+  const failed = await settle({ day: "2026-11-19", fail: true });
+  const week = await run("shop/settle_week", {});
+  const waiting = await run("release/deploy", {}, 0);
+  const live = await settle({ day: "2026-11-20", slow_seconds: 600 }, 0);
+  return { failed, live, waiting, week };
+}
+
+async function run(path: string, workload: Record<string, unknown>, waitMs = 30_000): Promise<string> {
+  const { execution_id } = await gui.post("/api/execute", { path, workload, wait_ms: waitMs });
   return String(execution_id);
+}
+
+function viewsOf({ failed, live, waiting, week }: Runs): readonly View[] {
+  return [
+    ["/", "home", "Needs you"],
+    ["/executions", "executions", "shop/settle_orders"],
+    ["/executions?view=errors", "errors", /kinds? of error in/],
+    [`/executions/${failed}`, "run-failed", "the ledger is closed"],
+    [`/executions/${live}`, "run-live", "charge"],
+    [`/executions/${live}?tab=graph`, "run-graph", "12 of 12"],
+    [`/executions/${waiting}`, "run-waiting", "signed_off"],
+    [`/executions/${week}`, "run-nested", "days"],
+    ["/catalog", "playbooks", "shop/settle_orders"],
+    ["/entry/shop/settle_orders", "playbook", "orders"],
+    ["/register?from=shop%2Fsettle_orders", "editor", "apiVersion"],
+    ["/operations", "operations", "worker-1"],
+    ["/credentials", "credentials", "pg_auth"],
+    ["/agents", "agents", "No agent is shown here"],
+    ["/access?tab=audit", "audit", "playbook/shop/settle_orders"],
+  ];
+}
+
+/** Each view in both colours, at a desk's width and a phone's. */
+async function shootAll(views: readonly View[]): Promise<void> {
+  for (const [path, file, sign] of views) {
+    for (const scheme of ["light", "dark"] as const) {
+      for (const width of [1_440, 390]) await shoot(path, `${file}-${scheme}-${width}.png`, sign, { scheme, width });
+    }
+  }
+}
+
+async function shootReadme({ live }: Runs): Promise<void> {
+  await shoot(`/executions/${live}?tab=graph`, "execution.png", "12 of 12", { scheme: "light", width: 1_280 });
+  await shoot("/executions", "executions.png", "shop/settle_orders", { scheme: "dark", width: 1_280 });
 }
 
 /** A picture of a page once it shows what it is for. */
 async function shoot(
-  { browser, serving }: Gui,
   path: string,
   file: string,
-  scheme: "light" | "dark",
-  ready: (page: Page) => Promise<void>,
+  sign: string | RegExp,
+  look: { scheme: "light" | "dark"; width: number },
 ): Promise<void> {
-  const page = await openedPage(browser, `${serving.url}${path}`, { scheme });
-  await ready(page);
+  const page = await openedPage(gui.browser, `${gui.serving.url}${path}`, look);
+  await setLook(page, look);
+  await page.locator("main").getByText(sign).first().waitFor();
   // Fonts and the last layout.
-  await page.waitForLoadState("networkidle", { timeout: 5_000 }).catch(() => undefined);
-  writeFileSync(join(IMAGES, file), await page.screenshot());
-  process.stdout.write(`${join("docs/images", file)}\n`);
+  await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => undefined);
+  await page.evaluate("document.fonts.ready");
+  writeFileSync(join(folder, file), await page.screenshot());
+  process.stdout.write(`${relative(process.cwd(), join(folder, file))}\n`);
   await page.close();
 }

@@ -8,6 +8,7 @@ import { applyLook } from "./app/scheme.ts";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/components.css";
+import "./styles/forms.css";
 import "./styles/frame.css";
 import "./styles/execution.css";
 

@@ -88,7 +88,7 @@ test("the list is narrowed by kind, beginning and text, which stand in the addre
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/entry\/cat\/described/);
   await page.goto(`${serving.url}/catalog?q=nowhere`);
-  await page.getByRole("heading", { name: "Nothing is like this" }).waitFor();
+  await page.getByRole("heading", { name: "No matches" }).waitFor();
   await page.goto(`${serving.url}/catalog?q=${String(loadId)}`);
   await page.getByRole("link", { name: "cat/load v1" }).waitFor();
   await page.close();

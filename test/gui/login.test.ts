@@ -168,7 +168,7 @@ test("after a login the browser stays on this site, whatever the address says", 
   ]) {
     page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`));
     await page.goto(`${url}/login?to=${encodeURIComponent(to)}`);
-    await page.waitForURL(`${url}/executions`);
+    await page.waitForURL(`${url}/`);
   }
   await page.goto(`${url}/login?to=${encodeURIComponent("/catalog?prefix=team%2F")}`);
   await page.waitForURL(`${url}/catalog?prefix=team%2F`);
@@ -262,7 +262,7 @@ test("a viewer is not shown what is not for them, reads why they may not run, an
   const page = await enter(context, VITO, "/entry/team/slow");
   const pages = page.getByRole("navigation", { name: "Pages" });
   await pages.getByRole("link", { name: "Access" }).waitFor({ state: "detached" });
-  assert.deepEqual(await pages.getByRole("link").allTextContents(), ["Executions", "Playbooks", "Agents"]);
+  assert.deepEqual(await pages.getByRole("link").allTextContents(), ["Home", "Executions", "Playbooks", "Agents"]);
   const why = /^Your role \(viewer\) does not let you run team\/slow\. An administrator can change that\.$/;
   const run = page.getByRole("button", { name: "Run", exact: true });
   await page.getByText(why).first().waitFor();

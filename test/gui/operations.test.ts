@@ -81,7 +81,7 @@ test("operations say that all is well, and what each worker runs, with a way to 
     .first()
     .waitFor();
   await page.getByText(/^Nothing is wrong that its \d+ checks know of/).waitFor();
-  assert.match(await page.title(), /^. Operations · flow$/);
+  assert.match(await page.title(), /^. Workers & queues · flow$/);
   await page.close();
 });
 

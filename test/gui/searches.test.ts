@@ -34,7 +34,10 @@ test("searches and lineage are usable light, dark and narrow", async (t) => {
 test("a search narrows the list, stands in the address, and says where it cannot be read", async () => {
   const page = await opened("/executions");
   const field = page.getByLabel("Search");
-  await page.getByText("3 shown, 0 open").waitFor();
+  await page.getByText("2 shown, 0 open").waitFor();
+  // What the parent called stands beneath it.
+  await page.getByRole("button", { name: `What ${parent} called` }).click();
+  await page.getByText("called by find/parent").waitFor();
   await field.fill("label.team:data status:completed is:root");
   await field.press("Enter");
   await page.getByText("1 shown, 0 open").waitFor();

@@ -80,7 +80,7 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }): ReactNode {
                   {entry.action}
                 </td>
                 <td className="mono wrap" data-label="On what">
-                  {entry.resource}
+                  <Subject of={entry.resource} />
                 </td>
                 <td data-label="Result">
                   <span className={`status tone-${SIGNS[entry.result].tone}`}>{SIGNS[entry.result].text}</span>
@@ -99,6 +99,52 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }): ReactNode {
       </table>
     </div>
   );
+}
+
+/** What an entry is about, as a link where it has a page: `execution/7211`, `playbook/etl/load`. */
+function Subject({ of }: { of: AuditEntry["resource"] }): ReactNode {
+  const [, kind, name] = /^(\w+)\/(.+)$/.exec(of ?? "") ?? [];
+  if (name === undefined) return of;
+  switch (kind) {
+    case "execution":
+      return (
+        <Link to="/executions/$executionId" params={{ executionId: name }}>
+          {of}
+        </Link>
+      );
+    case "bulk":
+      return (
+        <Link to="/executions/bulk/$bulkId" params={{ bulkId: name }}>
+          {of}
+        </Link>
+      );
+    case "playbook":
+      return (
+        <Link to="/entry/$" params={{ _splat: name }}>
+          {of}
+        </Link>
+      );
+    case "credential":
+      return (
+        <Link to="/credentials" search={{ name }}>
+          {of}
+        </Link>
+      );
+    case "role":
+      return (
+        <Link to="/access" search={{ tab: "roles", role: name }}>
+          {of}
+        </Link>
+      );
+    case "user":
+      return (
+        <Link to="/access" search={{ q: name }}>
+          {of}
+        </Link>
+      );
+    default:
+      return of;
+  }
 }
 
 function Detail({ entry }: { entry: AuditEntry }): ReactNode {

@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { Bot } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import "../styles/catalog.css";
 import "../styles/agents.css";
@@ -30,7 +31,8 @@ export function AgentsPage(): ReactNode {
       {agents.isError && <ProblemPanel error={agents.error} again={() => void agents.refetch()} />}
       {agents.isPending && <p className="quiet">Loading …</p>}
       {isEmpty && (
-        <section className="panel">
+        <section className="panel empty">
+          <Bot className="icon" aria-hidden="true" />
           <h2>No agent is shown here</h2>
           <p>
             An agent is a playbook with <code>metadata.agent: true</code>; <code>metadata.terminal.visible: false</code>{" "}

@@ -68,6 +68,7 @@ function useFixed(onKeys: () => void): readonly Command[] {
       act,
     });
     return [
+      page("Home", "/", "start overview statistics"),
       page("Executions", "/executions", "runs"),
       page("Failed executions", "/executions?status=FAILED", "errors"),
       page("Errors in groups", "/executions?view=errors", "failed"),

@@ -4,6 +4,7 @@ import { useKeys } from "../parts/use-keys.ts";
 
 /** Pages by the letter that follows `g`. */
 const PAGES = {
+  h: { to: "/", name: "home" },
   e: { to: "/executions", name: "executions" },
   c: { to: "/catalog", name: "playbooks" },
   r: { to: "/register", name: "register a document" },

@@ -4,6 +4,7 @@ import {
   Bot,
   Cpu,
   Ellipsis,
+  House,
   KeyRound,
   List,
   type LucideIcon,
@@ -21,13 +22,14 @@ import { chooseRail, chosenRail } from "./scheme.ts";
 
 /** A page in the rail. `also`: first segments of addresses that belong to it too. */
 interface Entry {
-  to: "/executions" | "/catalog" | "/agents" | "/operations" | "/credentials" | "/access";
+  to: "/" | "/executions" | "/catalog" | "/agents" | "/operations" | "/credentials" | "/access";
   name: string;
   Sign: LucideIcon;
   also?: readonly string[];
 }
 
 const WORK: readonly Entry[] = [
+  { to: "/", name: "Home", Sign: House },
   { to: "/executions", name: "Executions", Sign: List },
   { to: "/catalog", name: "Playbooks", Sign: BookText, also: ["entry", "register"] },
   { to: "/agents", name: "Agents", Sign: Bot },
@@ -107,7 +109,12 @@ function RailLink({ to, name, Sign, also = [] }: Entry): ReactNode {
   const { pathname } = useLocation();
   const isHere = also.includes(pathname.split("/")[1] ?? "");
   return (
-    <Link to={to} activeOptions={{ includeSearch: false }} className={isHere ? "on" : ""} title={name}>
+    <Link
+      to={to}
+      activeOptions={{ includeSearch: false, exact: to === "/" }}
+      className={isHere ? "on" : ""}
+      title={name}
+    >
       <Sign className="icon" aria-hidden="true" />
       <span className="name">{name}</span>
     </Link>

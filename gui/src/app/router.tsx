@@ -3,7 +3,6 @@ import {
   createRoute,
   createRouter,
   parseSearchWith,
-  redirect,
   stringifySearchWith,
 } from "@tanstack/react-router";
 import { ACCESS_TABS, type AccessTab } from "../access/tabs.ts";
@@ -42,6 +41,8 @@ interface ExecutionsSearch {
   until?: string | undefined;
   parent?: string | undefined;
   view?: "errors" | undefined;
+  /** Executions that others called stand in the list themselves, or do not; by default they do where something is sought. */
+  called?: "shown" | "under" | undefined;
 }
 
 /** What of an execution is looked at. */
@@ -75,9 +76,7 @@ interface ExecutionSearch {
 const index = createRoute({
   getParentRoute: () => root,
   path: "/",
-  beforeLoad: () => {
-    throw redirect({ to: "/executions" });
-  },
+  component: lazyRouteComponent(() => import("../home/page.tsx"), "HomePage"),
 });
 
 const executions = createRoute({
@@ -91,6 +90,7 @@ const executions = createRoute({
     until: text(search["until"]),
     parent: id(search["parent"]),
     view: search["view"] === "errors" ? "errors" : undefined,
+    called: (["shown", "under"] as const).find((called) => called === search["called"]),
   }),
   component: lazyRouteComponent(() => import("../executions/page.tsx"), "ExecutionsPage"),
 });
@@ -98,7 +98,7 @@ const executions = createRoute({
 const bulk = createRoute({
   getParentRoute: () => root,
   path: "/executions/bulk/$bulkId",
-  component: lazyRouteComponent(() => import("../executions/bulk-page.tsx"), "BulkPage"),
+  component: lazyRouteComponent(() => import("../executions/bulk/page.tsx"), "BulkPage"),
 });
 
 const execution = createRoute({

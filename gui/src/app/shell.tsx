@@ -84,6 +84,7 @@ function Top({ onSearch }: { onSearch(): void }): ReactNode {
 
 /** Names in the browser's tab, by the first segment of the address and what follows it. */
 const TITLES: Readonly<Record<string, string>> = {
+  "": "Home",
   executions: "Executions",
   catalog: "Playbooks",
   register: "Register",

@@ -23,17 +23,17 @@ export function CatalogTable({ rows }: { rows: readonly CatalogItem[] }): ReactN
         <thead>
           <tr>
             <th>Path</th>
-            <th>Kind</th>
-            <th>Version</th>
-            <th className="wide">Registered</th>
             <th className="wide">Description</th>
+            <th>Version</th>
+            <th className="wide">Kind</th>
+            <th className="wide">Registered</th>
           </tr>
         </thead>
         <tbody ref={body}>
           {rows.map((row, position) => (
             <tr key={row.path} aria-selected={position === at}>
               <td className="wrap">
-                <Link to="/entry/$" params={{ _splat: row.path }}>
+                <Link to="/entry/$" params={{ _splat: row.path }} className="name">
                   {row.path}
                 </Link>
                 {row.paused !== undefined && (
@@ -43,13 +43,13 @@ export function CatalogTable({ rows }: { rows: readonly CatalogItem[] }): ReactN
                   </>
                 )}
               </td>
-              <td>{kindText(row.kind)}</td>
-              <td className="number">{row.version}</td>
-              <td className="number wide">
-                <Ago at={row.created_at} />
-              </td>
-              <td className="one wide" title={descriptionOf(row.metadata)}>
+              <td className="one wide quiet" title={descriptionOf(row.metadata)}>
                 {descriptionOf(row.metadata)}
+              </td>
+              <td className="number">v{row.version}</td>
+              <td className="wide quiet">{kindText(row.kind)}</td>
+              <td className="number wide quiet">
+                <Ago at={row.created_at} />
               </td>
             </tr>
           ))}

@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { BookText } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import "../styles/catalog.css";
 import { catalogList } from "../api/queries.ts";
@@ -33,7 +34,7 @@ export function CatalogPage(): ReactNode {
   return (
     <div className="stack">
       <div className="row spread">
-        <h1>Catalog</h1>
+        <h1>Playbooks</h1>
         <AllowedLink may={may} label="Register …">
           <Link to="/register" className="button">
             Register …
@@ -112,8 +113,9 @@ function Filters(): ReactNode {
 
 function Nothing({ isFiltered }: { isFiltered: boolean }): ReactNode {
   return (
-    <section className="panel">
-      <h2>{isFiltered ? "Nothing is like this" : "Nothing is registered here"}</h2>
+    <section className="panel empty">
+      <BookText className="icon" aria-hidden="true" />
+      <h2>{isFiltered ? "No matches" : "No playbooks yet"}</h2>
       <p>
         {isFiltered && (
           <>

@@ -1,7 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import "../styles/catalog.css";
-import "../styles/credentials.css";
 import { CredentialDetail } from "./detail.tsx";
 import { CredentialForm } from "./form.tsx";
 import { CredentialList } from "./list.tsx";

@@ -3,8 +3,8 @@ import { type ReactNode, useEffect, useState } from "react";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { useTitle } from "../parts/title.ts";
+import { type ExecutionFilters, executionPage } from "./filter/queries.ts";
 import { type ErrorGroup, type Failures, NO_FAILURES, withFailures } from "./groups.ts";
-import { type ExecutionFilters, executionPage } from "./queries.ts";
 
 /** Failures that are looked at, and how many of one call. */
 const LOOKED_MAX = 5_000;

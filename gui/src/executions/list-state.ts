@@ -115,5 +115,11 @@ export function idOf({ execution_id: id }: { execution_id: string }): number {
 }
 
 function isSame(one: ExecutionItem, other: ExecutionItem): boolean {
-  return one.status === other.status && one.progress === other.progress && one.ended_at === other.ended_at;
+  return (
+    one.status === other.status &&
+    one.progress === other.progress &&
+    one.ended_at === other.ended_at &&
+    one.has_called === other.has_called &&
+    JSON.stringify(one.now) === JSON.stringify(other.now)
+  );
 }

@@ -2,9 +2,9 @@ import { type ReactNode, useEffect, useState } from "react";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { isFinal } from "../parts/status.tsx";
 import { useTitle } from "../parts/title.ts";
+import type { ExecutionFilters } from "./filter/queries.ts";
 import { ROWS_MAX } from "./list-state.ts";
 import { NoExecutions } from "./nothing.tsx";
-import type { ExecutionFilters } from "./queries.ts";
 import { ExecutionTable } from "./table.tsx";
 import { useExecutionList } from "./use-list.ts";
 

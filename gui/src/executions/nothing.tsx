@@ -1,10 +1,10 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { ExecutionFilters } from "./queries.ts";
+import type { ExecutionFilters } from "./filter/queries.ts";
 
 /** Where the list is empty: what to do next. */
 export function NoExecutions({ filters }: { filters: ExecutionFilters }): ReactNode {
-  const isNarrowed = Object.values(filters).some((value) => value !== undefined);
+  const isNarrowed = Object.values({ ...filters, roots: undefined }).some((value) => value !== undefined);
   return (
     <section className="panel stack" data-part="nothing">
       {isNarrowed ? (

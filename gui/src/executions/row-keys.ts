@@ -10,8 +10,8 @@ export interface RowKeys {
   at: string | undefined;
   onAt(executionId: string | undefined): void;
   toggle(executionId: string): void;
-  /** Brings a row into sight. */
-  show(index: number): void;
+  /** Brings the row of an execution into sight. */
+  show(executionId: string): void;
 }
 
 /** `j` and `k` go through the rows, Enter opens one, `x` marks it, Escape leaves them. The row is known by its id: rows that come do not move it. */
@@ -22,8 +22,9 @@ export function useRowKeys({ rows, at, onAt, toggle, show }: RowKeys): void {
     const row = rows[index];
     if (event.key === "j" || event.key === "k") {
       const next = index === -1 ? 0 : Math.max(0, Math.min(rows.length - 1, index + (event.key === "j" ? 1 : -1)));
-      onAt(rows[next]?.execution_id);
-      show(next);
+      const id = rows[next]?.execution_id;
+      onAt(id);
+      if (id !== undefined) show(id);
     } else if (row === undefined) return;
     else if (event.key === "Escape") onAt(undefined);
     else if (event.key === "x") toggle(row.execution_id);
@@ -33,7 +34,8 @@ export function useRowKeys({ rows, at, onAt, toggle, show }: RowKeys): void {
   });
   useEffect(() => {
     // Focus of a screen reader counts as being at the row too.
-    if (at !== undefined) document.querySelector<HTMLElement>(`[data-row="${at}"] a`)?.focus({ preventScroll: true });
+    if (at !== undefined)
+      document.querySelector<HTMLElement>(`[data-row="${at}"] a.open`)?.focus({ preventScroll: true });
   }, [at]);
 }
 

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useState } from "react";
 import { isFinal } from "../parts/status.tsx";
+import { type ExecutionFilters, executionPage, livePage, PAGE } from "./filter/queries.ts";
 import { EMPTY, idOf, type ListState, ROWS_MAX, withNewest, withOlder, withPage } from "./list-state.ts";
-import { type ExecutionFilters, executionPage, livePage, PAGE } from "./queries.ts";
 
 /** A list of executions that stays as it is now. */
 export interface LiveList {

@@ -18,12 +18,12 @@ export function OperationsPage(): ReactNode {
   const seen = useQuery(overview());
   const examined = useQuery(diagnosis());
   const { data } = seen;
-  useTitle(data === undefined ? "Operations" : `${SIGNS[data.verdict.level]} Operations`);
+  useTitle(data === undefined ? "Workers & queues" : `${SIGNS[data.verdict.level]} Workers & queues`);
   const isOld = seen.isError && data !== undefined;
   return (
     <div className="stack operations">
       <div className="row spread">
-        <h1>Operations</h1>
+        <h1>Workers &amp; queues</h1>
         {data !== undefined && (
           <p className="quiet" role={isOld ? "status" : undefined}>
             {isOld ? "What was so " : "As of "}

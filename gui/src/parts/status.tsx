@@ -37,18 +37,21 @@ export function Status({
   short = false,
   isOver = false,
   word,
+  look = of,
 }: {
   of: string;
   short?: boolean;
   isOver?: boolean;
   /** What it says in place of the state's own word: `Retrying in 12 s`. */
   word?: ReactNode;
+  /** The state whose sign and colour it has: that of one which waits, though it runs. */
+  look?: string;
 }): ReactNode {
   const isUnreached = isOver && of === "PENDING";
-  const { Sign, tone } = LOOKS[isUnreached ? "SKIPPED" : of] ?? UNKNOWN;
+  const { Sign, tone } = LOOKS[isUnreached ? "SKIPPED" : look] ?? UNKNOWN;
   const own = isUnreached ? "not reached" : of.toLowerCase();
   return (
-    <span className={`status tone-${tone} ${short ? "short" : ""}`} data-status={of} title={own}>
+    <span className={`status tone-${tone} ${short ? "short" : ""}`} data-status={of} data-look={look} title={own}>
       <Sign className="icon" aria-hidden="true" />
       <span className={short ? "unseen" : "word"}>{word ?? own}</span>
     </span>

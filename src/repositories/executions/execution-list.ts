@@ -49,6 +49,7 @@ export async function listExecutions(
   if (ids.length === 0) return { items: [], ...rest };
   const rows = await sql<(Stored & Shown & Present)[]>`
     select ${COLUMNS(sql, "e")}, ${sql.unsafe(SHOWN)}, ${sql.unsafe(PRESENT)} as present,
+      exists (select from flow.execution as c where c.parent_execution_id = e.execution_id) as "hasCalled",
       -- Of long results nothing is read.
       case when octet_length(e.result::text) <= ${LISTED_RESULT_BYTES_MAX} then e.result end as result,
       e.result is not null and octet_length(e.result::text) > ${LISTED_RESULT_BYTES_MAX} as "isLong"
@@ -114,6 +115,8 @@ export interface PresentWork {
 interface Present {
   /** Null where nothing is open, as between two steps. */
   present: PresentWork | null;
+  /** It has called other executions. */
+  hasCalled: boolean;
 }
 
 /** An execution as a list has it. */

@@ -96,7 +96,7 @@ function listing(executions: Pick<Executions, "list">): RouteHandler<typeof EXEC
     const filter = await permitted(parameters, c);
     const page = { limit: pageSize(limit), ...defined({ cursor }) };
     const { items, nextCursor } = await executions.list(filter, page);
-    const listed = items.map((item) => ({ ...itemOf(item, c), ...nowOf(item) }));
+    const listed = items.map((item) => ({ ...itemOf(item, c), ...nowOf(item), has_called: item.hasCalled }));
     return maskedJson({ executions: listed, next_cursor: nextCursor });
   };
 }

@@ -178,6 +178,7 @@ export const ExecutionItem = v.object({
       v.description("In a list, of one that is open: what it does now; of several steps, one."),
     ),
   ),
+  has_called: v.exactOptional(v.pipe(v.boolean(), v.description("In a list: it has called other executions."))),
 });
 export type ExecutionItem = v.InferOutput<typeof ExecutionItem>;
 

@@ -1,5 +1,8 @@
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { Status } from "../parts/status.tsx";
+import type { Answer } from "../../api/client.ts";
+import { Status } from "../../parts/status.tsx";
+import { type ExecutionFilters, executionCounts } from "./queries.ts";
 
 /** States in the order of a life. */
 const STATES = ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] as const;
@@ -12,14 +15,17 @@ export function statesOf(status: string | undefined): string[] {
   return STATES.filter((state) => names.includes(state));
 }
 
-/** Which states: any, those that are open, or any choice of them. */
+/** Which states: all, those that are open, or any choice of them; each with how many there are. */
 export function StateFilter({
+  filters,
   status,
   onChange,
 }: {
+  filters: ExecutionFilters;
   status: string | undefined;
   onChange(status: string): void;
 }): ReactNode {
+  const { data } = useQuery(executionCounts(filters));
   const chosen = statesOf(status);
   const open = OPEN_STATES.join(",");
   const toggle = (state: string) => {
@@ -30,10 +36,10 @@ export function StateFilter({
     <fieldset className="row chips">
       <legend className="unseen">States</legend>
       <button type="button" className="chip" aria-pressed={chosen.length === 0} onClick={() => onChange("")}>
-        any
+        All <Count of={STATES} counts={data?.counts} />
       </button>
       <button type="button" className="chip" aria-pressed={chosen.join() === open} onClick={() => onChange(open)}>
-        open
+        Open <Count of={OPEN_STATES} counts={data?.counts} />
       </button>
       {STATES.map((state) => (
         <button
@@ -43,9 +49,24 @@ export function StateFilter({
           aria-pressed={chosen.includes(state)}
           onClick={() => toggle(state)}
         >
-          <Status of={state} />
+          <Status of={state} /> <Count of={[state]} counts={data?.counts} />
         </button>
       ))}
     </fieldset>
+  );
+}
+
+type Counts = Answer<"GET /api/executions/counts">["counts"];
+
+/** How many there are of some states, `1,000+` where not all were counted. */
+function Count({ of, counts }: { of: readonly (typeof STATES)[number][]; counts: Counts | undefined }): ReactNode {
+  if (counts === undefined) return null;
+  const found = of.flatMap((state) => counts[state] ?? []);
+  const sum = found.reduce((before, { count }) => before + count, 0);
+  return (
+    <span className="count">
+      {sum.toLocaleString("en")}
+      {found.some(({ more }) => more) && "+"}
+    </span>
   );
 }

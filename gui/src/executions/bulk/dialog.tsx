@@ -1,18 +1,18 @@
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import type { BulkStartAnswer } from "../../../src/schema/api/steering.ts";
-import { FILTER_IDS_MAX } from "../../../src/schema/rules/execution-filter.ts";
-import { api } from "../api/client.ts";
-import { useIdempotencyKey } from "../api/idempotency.ts";
-import { queries } from "../api/queries.ts";
-import { useAllowed } from "../parts/allowed.ts";
-import { AllowedButton } from "../parts/allowed-button.tsx";
-import { DialogEnd } from "../parts/dialog-end.tsx";
-import { Ago } from "../parts/now.tsx";
-import { Status } from "../parts/status.tsx";
-import { type BulkAction, type BulkForm, bulkBody, filterText, firstForm } from "./bulk-request.ts";
-import type { ExecutionFilters } from "./queries.ts";
+import type { BulkStartAnswer } from "../../../../src/schema/api/steering.ts";
+import { FILTER_IDS_MAX } from "../../../../src/schema/rules/execution-filter.ts";
+import { api } from "../../api/client.ts";
+import { useIdempotencyKey } from "../../api/idempotency.ts";
+import { queries } from "../../api/queries.ts";
+import { useAllowed } from "../../parts/allowed.ts";
+import { AllowedButton } from "../../parts/allowed-button.tsx";
+import { DialogEnd } from "../../parts/dialog-end.tsx";
+import { Ago } from "../../parts/now.tsx";
+import { Status } from "../../parts/status.tsx";
+import type { ExecutionFilters } from "../filter/queries.ts";
+import { type BulkAction, type BulkForm, bulkBody, filterText, firstForm } from "./request.ts";
 
 /** Cancels, pauses, resumes or reruns the marked executions, or all that match the filters. A preview shows which these are. */
 export function BulkButtons({
@@ -33,7 +33,7 @@ export function BulkButtons({
           {marked.size.toLocaleString("en")} marked …
         </AllowedButton>
       )}
-      <AllowedButton may={may} onClick={() => setOnly("all")}>
+      <AllowedButton may={may} data-command="Change all executions of this list …" onClick={() => setOnly("all")}>
         All of these …
       </AllowedButton>
       {only !== undefined && (

@@ -1,9 +1,9 @@
-import type { BulkBody } from "../../../src/schema/api/steering.ts";
-import { type ExecutionFilter, FILTER_IDS_MAX } from "../../../src/schema/rules/execution-filter.ts";
-import { readExecutionQuery } from "../../../src/schema/rules/execution-query.ts";
-import type { ExecutionFilters } from "./queries.ts";
-import { sinceOf } from "./spans.ts";
-import { statesOf } from "./state-filter.tsx";
+import type { BulkBody } from "../../../../src/schema/api/steering.ts";
+import { type ExecutionFilter, FILTER_IDS_MAX } from "../../../../src/schema/rules/execution-filter.ts";
+import { readExecutionQuery } from "../../../../src/schema/rules/execution-query.ts";
+import type { ExecutionFilters } from "../filter/queries.ts";
+import { sinceOf } from "../filter/spans.ts";
+import { statesOf } from "../filter/state-filter.tsx";
 
 /** What is to be done with many executions. */
 export type BulkAction = BulkBody["action"];
@@ -62,9 +62,18 @@ export function bulkBody(
 }
 
 /** The list's filters in the API's words, without the states. */
-function listed({ q, path, since, until, parent }: ExecutionFilters, now: number): Omit<ExecutionFilter, "status"> {
+function listed(
+  { q, path, since, until, parent, roots }: ExecutionFilters,
+  now: number,
+): Omit<ExecutionFilter, "status"> {
   const { status: _, ...typed } = readExecutionQuery(q ?? "", now).filter ?? {};
-  const chosen = { path_contains: path, since: sinceOf(since, now), until, parent_execution_id: parent };
+  const chosen = {
+    path_contains: path,
+    since: sinceOf(since, now),
+    until,
+    parent_execution_id: parent,
+    roots_only: roots === true ? roots : undefined,
+  };
   // What is typed wins over what is chosen beside it, as in the list.
   return {
     ...Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined && value !== "")),

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from "react";
-import { momentText } from "../parts/time.ts";
+import { momentText } from "../../parts/time.ts";
 import { SPANS } from "./spans.ts";
 
 /** When they began: a span before now, which goes with the time, or two moments. */

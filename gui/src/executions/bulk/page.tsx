@@ -1,16 +1,16 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { BulkAnswer } from "../../../src/schema/api/steering.ts";
-import "../styles/executions.css";
-import { api } from "../api/client.ts";
-import { queries } from "../api/queries.ts";
-import { Ago } from "../parts/now.tsx";
-import { ProblemPanel } from "../parts/problem.tsx";
-import { Status } from "../parts/status.tsx";
-import { useTitle } from "../parts/title.ts";
-import { actionText, executionsText } from "./bulk-dialog.tsx";
-import { filterText } from "./bulk-request.ts";
+import type { BulkAnswer } from "../../../../src/schema/api/steering.ts";
+import "../../styles/executions.css";
+import { api } from "../../api/client.ts";
+import { queries } from "../../api/queries.ts";
+import { Ago } from "../../parts/now.tsx";
+import { ProblemPanel } from "../../parts/problem.tsx";
+import { Status } from "../../parts/status.tsx";
+import { useTitle } from "../../parts/title.ts";
+import { actionText, executionsText } from "./dialog.tsx";
+import { filterText } from "./request.ts";
 
 const route = getRouteApi("/executions/bulk/$bulkId");
 

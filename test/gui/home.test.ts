@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { startOwnGui } from "../support/page/gui.ts";
+import { assertViewsUsable } from "../support/page/looks.ts";
+
+/*
+ * The first page: what an empty server offers, and what one says on which something has run and failed. A service of its own, because it
+ * begins empty.
+ */
+
+const FAILS = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: closed, path: home/closed }
+workflow:
+  - { step: book, tool: { kind: shell, command: "echo the ledger is closed >&2; exit 3" } }
+`;
+
+const gui = await startOwnGui();
+after(() => gui.close());
+const { post, opened } = gui;
+
+test("an empty server offers examples, and one click registers and runs one", async (t) => {
+  const page = await opened("/");
+  await page.getByRole("heading", { name: "Welcome to flow" }).waitFor();
+  await page.getByText("flow run examples/hello").waitFor();
+  await assertViewsUsable(t, page, [["/", "Welcome to flow"]]);
+  await page.getByRole("button", { name: "Register and run Loops and a called playbook" }).click();
+  await page.waitForURL(/\/executions\/\d+/);
+  await page.getByText("examples/nested_loops").first().waitFor();
+  await page.close();
+});
+
+test("home says what has failed and where it is looked into, with figures of what has run", async (t) => {
+  await post("/api/catalog/register", { content: FAILS });
+  const { execution_id: id } = await post("/api/execute", { path: "home/closed", wait_ms: 30_000 });
+  const page = await opened("/");
+  await page.getByText("1 thing needs you.").waitFor();
+  const needs = page.locator('[data-part="needs"]');
+  await needs.getByText("home/closed failed").waitFor();
+  assert.equal(
+    await needs.getByRole("link", { name: "See why home/closed failed" }).getAttribute("href"),
+    `/executions/${String(id)}`,
+  );
+  await page.getByRole("link", { name: "1 failed" }).waitFor();
+  await page.getByText(/1 worker · \d+ of \d+ slots busy/).waitFor();
+  await assertViewsUsable(t, page, [["/", "home/closed failed"]]);
+  await page.close();
+});
+
+test("the palette goes to an execution by the start of its id, to a playbook and to a page, and says when nothing matches", async () => {
+  const { execution_id: id } = await post("/api/execute", { path: "home/closed", wait_ms: 30_000 });
+  const page = await opened("/catalog");
+  await page.getByRole("heading", { name: "Playbooks" }).waitFor();
+  const palette = page.getByRole("dialog", { name: "Search or run a command" });
+  await page.keyboard.press("Control+k");
+  await palette.getByRole("combobox").fill(String(id).slice(0, -1));
+  await palette.getByRole("option", { name: new RegExp(String(id)) }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(new RegExp(`/executions/${String(id)}`));
+  await page.keyboard.press("Control+k");
+  await palette.getByRole("combobox").fill("go credent");
+  await palette.getByRole("option", { name: "Credentials", selected: true }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/credentials/);
+  await page.getByRole("button", { name: /^Search or run a command/ }).click();
+  await palette.getByRole("combobox").fill("run home/closed");
+  await palette.getByRole("option", { name: /^Run home\/closed …/, selected: true }).click();
+  await page.waitForURL(/\/entry\/home\/closed/);
+  await page.keyboard.press("Control+k");
+  await palette.getByRole("combobox").fill("zzz nothing");
+  await palette.getByText("Nothing matches “zzz nothing”.").waitFor();
+  await page.keyboard.press("Escape");
+  await palette.waitFor({ state: "hidden" });
+  await page.close();
+});
