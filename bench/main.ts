@@ -13,6 +13,7 @@ import { chartOf } from "./report/chart.ts";
 import type { Measurement } from "./report/measurement.ts";
 import { tableOf } from "./report/table.ts";
 import { benchScale, FULL_SCALE, QUICK_SCALE } from "./scale/bench-scale.ts";
+import { benchWaits } from "./scale/waits.ts";
 import { FULL, QUICK } from "./service/scale.ts";
 import { benchService, SERVICE_IDS } from "./service/service-bench.ts";
 import { benchStartup } from "./startup.ts";
@@ -25,6 +26,8 @@ with the machine: compare them with the others of the same run.
   npm run bench -- B1 B3 startup    these parts alone
   npm run bench -- scale            a service with 10 million events and 100,000 open executions beside an empty one:
                                     half an hour, 8 GB of memory, 20 GB of disk; with --quick a tenth of it
+  npm run bench -- waits            a million parked executions, and 100,000 timers that are due within one minute: a quarter of an hour,
+                                    8 GB of disk; with --quick a tenth of it
   npm run bench -- --quick          fewer of everything: five minutes
   npm run bench -- --no-peers       without DBOS and Restate
   npm run bench -- --profile B1     where the time of server and worker goes
@@ -49,6 +52,7 @@ const PARTS: readonly Part[] = [
   { name: "gateway", id: "B10", run: benchGateway },
   { name: "large-log", run: () => benchLargeLog(log) },
   { name: "long-run", run: (isQuick) => benchLongRun(isQuick, log) },
+  { name: "waits", isApart: true, run: (isQuick) => benchWaits(isQuick, log) },
   // Half an hour, two services of 23 processes: only where it is asked for.
   { name: "scale", isApart: true, run: (isQuick) => benchScale(isQuick ? QUICK_SCALE : FULL_SCALE, log) },
 ];

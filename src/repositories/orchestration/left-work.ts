@@ -25,11 +25,11 @@ export interface LeftWork {
 }
 
 /**
- * Whether there is anything to look for, each by one step down a partial index. Each of the works that follow from it has statements of its
+ * Whether there is anything to look for, each by one step down a partial index, and in how many milliseconds the next wait is over. Each of the works that follow from it has statements of its
  * own with narrower conditions: while nothing is open, this one takes the place of six.
  */
-export async function findLeftWork({ sql }: Database): Promise<LeftWork> {
-  const [row] = await sql<[LeftWork]>`
+export async function findLeftWork({ sql }: Database): Promise<LeftWork & { nextMs: number | null }> {
+  const [row] = await sql<[LeftWork & { nextMs: number | null }]>`
     select
       exists (select from flow.command where status = 'PENDING')
         or exists (select from flow.command where status in ('CLAIMED', 'RUNNING')) as commands,
@@ -45,6 +45,8 @@ export async function findLeftWork({ sql }: Database): Promise<LeftWork> {
       exists (select from flow.trigger where wake_at <= now())
         or exists (select from flow.trigger_fire where wake_at <= now())
         or exists (select from flow.watched_end where wake_at <= now()) as triggers,
-      exists (select from flow.trigger where enabled and kind <> 'schedule' and kind = 'execution') as watchers`;
+      exists (select from flow.trigger where enabled and kind <> 'schedule' and kind = 'execution') as watchers,
+      (select extract(epoch from due_at - now()) * 1000 from flow.wait where due_at > now() order by due_at limit 1)::float8
+        as "nextMs"`;
   return row;
 }

@@ -20,7 +20,7 @@ const COLUMNS = columnsOf(signal, [
 export type SignalRow = RowOf<typeof COLUMNS>;
 
 /** A signal to be written. */
-export interface NewSignal
+interface NewSignal
   extends Pick<SignalRow, "signalId" | "name" | "key" | "senderId" | "data" | "sentBy" | "userId"> {
   /** How long it is kept if it reaches none. */
   keepMs: number;
@@ -178,7 +178,7 @@ export async function noteLooked({ sql }: Database, waits: readonly NewWait[]): 
 }
 
 /** A kept signal, as one execution takes it. */
-export type TakenSignal = SignalRow & {
+type TakenSignal = SignalRow & {
   /** Another execution had it before, whose server has not come to say what became of it. */
   before: string | null;
 };

@@ -16,7 +16,7 @@ import type { ExecutionReader } from "../../services/executions/execution-reader
 import type { Elsewhere } from "../../services/executions/follow-other-servers.ts";
 import type { KeychainUpkeep } from "../../services/keychain/cleanup.ts";
 import { type BackgroundWork, repeatWhileFull, startBackground } from "../../services/maintenance/background.ts";
-import { createLeftWorkLooks } from "../../services/maintenance/left-work.ts";
+import { createLeftWorkLooks, type LookTimes } from "../../services/maintenance/left-work.ts";
 import type { Retention } from "../../services/maintenance/retention.ts";
 import type { Recovery } from "../../services/orchestration/orchestrator.ts";
 import { DUE_MAX } from "../../services/orchestration/wake.ts";
@@ -49,6 +49,8 @@ export interface UpkeepDeps {
   pools: Pick<Pools, "refresh">;
   bulk: Pick<BulkOperations, "workOff" | "end">;
   signals: Pick<KeyedSignals, "workOff">;
+  /** Calls the listener when a command was parked: when something may first be done for it, milliseconds since 1970. */
+  onParked(listener: (at: number) => void): void;
   triggers: Pick<Triggers, "sweep">;
   watching: { ends: boolean };
   logger: Logger;
@@ -93,7 +95,9 @@ export const RETENTION_INTERVAL_MS = 300_000;
 export function startUpkeep(deps: UpkeepDeps): void {
   const { recovery, reader, elsewhere, database, presence, audit, keychainUpkeep, transient, results } = deps;
   const { reaper, retention, logger, lifecycle } = deps;
-  const left = createLeftWorkLooks<keyof LeftWork>(() => lookWith(deps), ["pools"]);
+  const onError = (name: string, error: unknown) => logger.warn({ err: error, work: name }, "background work failed");
+  const left = createLeftWorkLooks<keyof LeftWork>(() => lookWith(deps), ["pools"], lookTimes(onError));
+  deps.onParked((at) => left.lookIn(at - systemClock.now()));
   const whenLeft = (reason: keyof LeftWork, intervalMs = AFTER_LOOK_MS) => ({
     intervalMs,
     until: (signal: AbortSignal) => left.until(reason, signal),
@@ -118,10 +122,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     ),
     { name: "fire triggers", ...whenLeft("triggers"), runOnce: () => deps.triggers.sweep() },
     ...statisticsWork(database),
-    {
-      ...repeatWhileFull("wake what has come due", AFTER_LOOK_MS, DUE_MAX, () => recovery.wake()),
-      ...whenLeft("waits"),
-    },
+    { name: "wake what has come due", ...whenLeft("waits"), runOnce: () => wakeAll(recovery) },
     { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
     { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => deps.asOwner(ensureEventPartitions) },
     repeatWhileFull("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),
@@ -150,9 +151,9 @@ export function startUpkeep(deps: UpkeepDeps): void {
     const { intervalMs, reaper: commands } = reaper;
     work.push({ name: "reap commands", intervalMs, runOnce: () => commands.sweep(), isBehind: commands.isBehind });
   }
-  const onError = (name: string, error: unknown) => logger.warn({ err: error, work: name }, "background work failed");
   const stop = startBackground(work, { clock: systemClock, random: Math.random, onError });
   lifecycle.add("the background work", async () => {
+    left.end();
     // Another server may do the same at once. Without the database it waits for the end of the lease.
     await Promise.all([stop(), retention.end().catch(() => undefined)]);
     await deps.bulk.end().catch(() => undefined);
@@ -161,7 +162,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
   });
 }
 
-async function lookWith({ database, watching }: Pick<UpkeepDeps, "database" | "watching">): Promise<LeftWork> {
+async function lookWith({ database, watching }: Pick<UpkeepDeps, "database" | "watching">) {
   const found = await findLeftWork(database);
   watching.ends = found.watchers;
   return found;
@@ -184,6 +185,27 @@ function statisticsWork(database: Database): BackgroundWork[] {
       forgetStatistics(database, limit),
     ),
   ];
+}
+
+/** Looks between those of {@link POLL_MS}, for what comes due before the next of them. */
+function lookTimes(onError: (name: string, error: unknown) => void): LookTimes {
+  return {
+    after(ms, action) {
+      const timer = setTimeout(action, ms);
+      return () => clearTimeout(timer);
+    },
+    now: systemClock.now,
+    everyMs: POLL_MS,
+    onError: (error) => onError("look for what is due", error),
+  };
+}
+
+/** Runs of one look: each wakes at most {@link DUE_MAX}. */
+const WAKES_MAX = 50;
+
+/** Wakes all that is due. */
+async function wakeAll(recovery: Pick<Recovery, "wake">): Promise<void> {
+  for (let runs = 0; runs < WAKES_MAX; runs += 1) if ((await recovery.wake()) < DUE_MAX) return;
 }
 
 /** Operations on many executions, by whichever server comes first, and the deletion of old ones. */

@@ -149,6 +149,8 @@ export interface Services {
   executions: Executions;
   bulk: BulkOperations;
   signals: KeyedSignals;
+  /** Calls the listener when a command was parked: when something may first be done for it, milliseconds since 1970. */
+  onParked(listener: (at: number) => void): void;
   triggers: Triggers;
   /** Whether some trigger watches ends of executions; set by the background work that looks. */
   watching: { ends: boolean };
@@ -187,14 +189,7 @@ export function wireServices(deps: ServicesDeps): Services {
   const { keychain, keychainUpkeep, observer: observerWithKeychain } = keychainOf(deps);
   const hardTimeoutMs = config.claimHardTimeoutMs ?? config.reaperHardTimeoutMs;
   const policy = { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs };
-  const observer: OrchestratorObserver = {
-    ...observerWithKeychain,
-    committed(commit) {
-      const { at, steps } = commit;
-      results.tell({ at, steps, executionIds: commit.ended.map(({ executionId }) => executionId) });
-      observerWithKeychain.committed(commit);
-    },
-  };
+  const { observer, onParked } = observing(observerWithKeychain, () => results);
   const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, reader }, id, step));
   const readText = (catalogId: string) => findText(database, catalogId);
   const programs = createProgramCache(readText, deps.documents);
@@ -239,6 +234,7 @@ export function wireServices(deps: ServicesDeps): Services {
     ...secretsOf(deps, audit),
     ...executionsOf({ database, store, programs, orchestrator, reader, results, access, audit, onFault: fault }, deps),
     statistics: createStatistics({ database, now: systemClock.now }),
+    onParked,
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },
@@ -248,6 +244,29 @@ export function wireServices(deps: ServicesDeps): Services {
     }),
     agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, orchestrator, pollMs: config.batchStatusPollMs }),
+  };
+}
+
+/** The observer that also tells the results which executions have ended, and a listener when something may be done for what is parked. */
+function observing(
+  observerWithKeychain: OrchestratorObserver,
+  results: () => Results,
+): Pick<Services, "onParked"> & { observer: OrchestratorObserver } {
+  let parked: (at: number) => void = () => undefined;
+  const observer: OrchestratorObserver = {
+    ...observerWithKeychain,
+    committed(commit) {
+      if (commit.soonest !== undefined) parked(commit.soonest);
+      const { at, steps } = commit;
+      results().tell({ at, steps, executionIds: commit.ended.map(({ executionId }) => executionId) });
+      observerWithKeychain.committed(commit);
+    },
+  };
+  return {
+    observer,
+    onParked(listener) {
+      parked = listener;
+    },
   };
 }
 

@@ -88,7 +88,7 @@ export interface SignalWait extends WaitLimit {
 }
 
 /** It waits for the next run of a task that has failed: `due`, RFC 3339. */
-export interface RetryWait {
+interface RetryWait {
   kind: "retry";
   due: string;
   expires?: never;
@@ -149,7 +149,7 @@ export interface KeptPipeline {
 }
 
 /** The outcome of a task that has ended. */
-export interface KeptOutcome extends Partial<ResultAbout> {
+interface KeptOutcome extends Partial<ResultAbout> {
   status: "ok" | "error";
   result: StoredResult | ResultOf;
   error?: TaskError;

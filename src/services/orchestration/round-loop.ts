@@ -192,7 +192,19 @@ function roundRunner(
         .sort(([one], [other]) => taken(one) - taken(other)),
     );
     const woken = [...round.changeSets].flatMap(([id, changes]) => (changes.woken().length > 0 ? [id] : []));
-    deps.onCommitted({ moved: places, unclaimed, held, woken, steps, ended, endings, cancelled, ...committed });
+    const soonest = soonestOf(round);
+    deps.onCommitted({
+      moved: places,
+      unclaimed,
+      held,
+      woken,
+      soonest,
+      steps,
+      ended,
+      endings,
+      cancelled,
+      ...committed,
+    });
   };
   const run = async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
     try {
@@ -211,6 +223,15 @@ function roundRunner(
     }
   };
   return { run, leaveSteps: () => void delete roundDeps.pureSteps };
+}
+
+function soonestOf(round: OpenRound): number | undefined {
+  let soonest: number | undefined;
+  for (const changes of round.changeSets.values()) {
+    const at = changes.soonest();
+    if (at !== undefined && (soonest === undefined || at < soonest)) soonest = at;
+  }
+  return soonest;
 }
 
 function endingOf(executionId: string, round: OpenRound): [string, Ending][] {

@@ -71,7 +71,7 @@ const KNOWN_MS = 86_400_000;
 /** Signals of one name and key that are kept or on their way at a time. */
 export const KEPT_MAX = 1_000;
 /** How long a caller waits for a signal to reach all. */
-export const SEND_MS = 2_000;
+const SEND_MS = 2_000;
 /** Executions that are told together. */
 const SLICE = 500;
 /** A server that is silent for so long has died: another one goes on. */

@@ -10,7 +10,7 @@ import type { PipelineRun, PipelineState, RunTries } from "./pipeline-run.ts";
 import { Parked } from "./wait.ts";
 
 /** A command whose task runs again only after more than this is parked: its worker has other things to do. */
-export const RETRY_PARKS_MS = 10_000;
+const RETRY_PARKS_MS = 10_000;
 /** Longest that is kept of a pipeline meanwhile, as JSON: it is in the log and in the execution's state. */
 const KEPT_BYTES_MAX = 65_536;
 

@@ -7,7 +7,8 @@ import { openServiceDatabase } from "../service-database.ts";
 
 // Nothing that one of the background works would find may be missing here.
 
-const NONE: LeftWork = {
+const NONE: LeftWork & { nextMs: number | null } = {
+  nextMs: null,
   commands: false,
   batches: false,
   overdue: false,

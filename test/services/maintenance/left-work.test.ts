@@ -79,3 +79,64 @@ test("what waits goes on when the process stops, and so does what comes later", 
   await setImmediate();
   assert.deepEqual(went.sort(), ["commands", "pools"]);
 });
+
+/** Looks with timers that the test fires. */
+function timed(...next: (number | null)[]) {
+  let now = 0;
+  let count = 0;
+  const timers: { at: number; action: () => void }[] = [];
+  const looks = createLeftWorkLooks<"waits">(
+    async () => {
+      count += 1;
+      return { waits: false, nextMs: next.shift() ?? null };
+    },
+    [],
+    {
+      after(ms, action) {
+        const timer = { at: now + ms, action };
+        timers.push(timer);
+        return () => void timers.splice(timers.indexOf(timer), 1);
+      },
+      now: () => now,
+      everyMs: 700,
+      onError: assert.fail,
+    },
+  );
+  return {
+    ...looks,
+    count: () => count,
+    times: () => timers.map(({ at }) => at),
+    async fire() {
+      const [timer] = timers.splice(0, 1);
+      now = timer?.at ?? now;
+      timer?.action();
+      await setImmediate();
+    },
+  };
+}
+
+test("what is due before the next look has one of its own, at its time", async () => {
+  const { look, fire, times, count } = timed(250, 3, null);
+  await look();
+  assert.deepEqual(times(), [250]);
+  await fire();
+  assert.deepEqual([count(), times()], [2, [270]], "no sooner than 20 ms after it");
+  await fire();
+  assert.deepEqual([count(), times()], [3, []]);
+});
+
+test("what is due later is left to the next look; of several moments the soonest counts", async () => {
+  const { look, lookIn, times, end } = timed(700, 699);
+  await look();
+  assert.deepEqual(times(), []);
+  await look();
+  assert.deepEqual(times(), [699]);
+  lookIn(400);
+  lookIn(500);
+  assert.deepEqual(times(), [400]);
+  lookIn(-1_000);
+  assert.deepEqual(times(), [20]);
+  end();
+  lookIn(5);
+  assert.deepEqual(times(), []);
+});

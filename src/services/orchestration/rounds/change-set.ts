@@ -7,12 +7,11 @@ import type {
   ExecutionChange,
   ExecutionStart,
   IssuedCommand,
-  ParkedCommand,
   StoppedIteration,
 } from "../../../ports/execution-store.ts";
 import type { LogEntry, Marker } from "../../../schema/rules/event-record.ts";
 import { labelsOf } from "../../../schema/rules/pool-label.ts";
-import type { Command, ParkedWork } from "../../../schema/words/command.ts";
+import type { Command } from "../../../schema/words/command.ts";
 import type { EventOf, FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
@@ -26,6 +25,7 @@ import {
 } from "../memory/load-execution.ts";
 import type { Ending } from "../memory/subscriptions.ts";
 import type { CancelledCommand, EndedStep } from "./types.ts";
+import { createWaitRows, whilePaused } from "./wait-rows.ts";
 
 /** When a batch arrived, and whether one of its commands was claimed. */
 export interface BatchTrace {
@@ -69,6 +69,8 @@ export interface ChangeSet {
   woken(): readonly string[];
   /** Commands that this round issued or adopted, and that are neither claimed nor held: to be offered after the commit. */
   unclaimed(): IssuedCommand[];
+  /** When something may first be done for what it parks, milliseconds since 1970; undefined: it parks nothing. */
+  soonest(): number | undefined;
   /** The execution ended in this round. */
   hasEnded(): boolean;
   /** Everything as one change. `resultOf` returns the final result as shown to people. */
@@ -124,7 +126,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     adopt: commands.adopt,
     takeUp: (command) => commands.adopt(takenUp(live, command, deps.poolOf(live.state.path))),
     hold: commands.hold,
-    ...{ held: commands.held, woken: commands.allWoken },
+    ...{ held: commands.held, woken: commands.allWoken, soonest: commands.soonest },
     count: () => events.length,
     hasEnded,
     ending: () => ending,
@@ -177,7 +179,7 @@ function createCommandChanges(claimedOnce: Set<string>) {
   const cancelledHeld = new Set<string>();
   const adopted = new Map<string, IssuedCommand>();
   const stopped: StoppedIteration[] = [];
-  const waits = new Map<string, ParkedCommand | null>();
+  const waits = createWaitRows();
   const woken = new Set<string>();
   let held: ReadonlySet<IssuedCommand> = new Set();
   const hasRow = ({ commandId, status, attempt }: CommandChange) =>
@@ -191,14 +193,11 @@ function createCommandChanges(claimedOnce: Set<string>) {
       issued: [...issued.values()].filter(hasRow),
       commands: [...changed.values()].filter(hasRow),
       ended: [...changed.values()].filter((change) => !hasRow(change)).map(({ commandId }) => commandId),
-      ...waitRows(waits),
+      ...waits.rows(),
       ...stoppedRows(stopped, isKept),
     }),
     stopped: (iteration: StoppedIteration) => void stopped.push(iteration),
-    /** Null: it waits no longer. */
-    parked(id: string, work: ParkedWork | null) {
-      waits.set(id, work && waitRow(id, work));
-    },
+    ...{ parked: waits.set, soonest: waits.soonest },
     /** Whether all its earlier claims have ended when it was parked. */
     claimedOnce: (id: string, isSo: boolean) => void (isSo ? claimedOnce.add(id) : claimedOnce.delete(id)),
     cancelled(id: string, isHeld: boolean) {
@@ -245,19 +244,6 @@ function changeOf(
 ): CommandChange {
   const whole = { attempt: known?.attempt ?? 0, worker: null, leaseMs: known?.leaseMs ?? null, ...change };
   return whole.worker === null ? { ...whole, leaseMs: null } : whole;
-}
-
-function waitRow(commandId: string, { wait, wake_at: due }: ParkedWork): ParkedCommand {
-  const signal = wait.kind === "signal" ? { signal: { name: wait.name, key: wait.key ?? "" } } : {};
-  return { commandId, kind: wait.kind, dueAt: due === undefined ? null : Date.parse(due), ...signal };
-}
-
-function waitRows(waits: ReadonlyMap<string, ParkedCommand | null>): Pick<ExecutionChange, "parked" | "unparked"> {
-  if (waits.size === 0) return {};
-  return {
-    parked: [...waits.values()].filter((wait) => wait !== null),
-    unparked: [...waits].flatMap(([id, wait]) => (wait === null ? [id] : [])),
-  };
 }
 
 /** None for a command that has ended in the same round: no worker has it any more. */
@@ -333,11 +319,6 @@ function stopIterations(
     commands.stopped({ commandId, iteration });
     return [{ commandId, worker }];
   });
-}
-
-/** A timer that comes due during a pause counts at the resumption: until then no sweep looks at it. Signals to everyone reach the execution. */
-function whilePaused({ wake_at: _, ...work }: ParkedWork): ParkedWork | null {
-  return work.wait.kind === "signal" ? work : null;
 }
 
 /** The effect of an event on the row of its command. */

@@ -46,6 +46,8 @@ export interface Commit {
   held: ReadonlyMap<string, readonly IssuedCommand[]>;
   /** Executions of which commands were woken that no worker knows of yet. */
   woken: readonly string[];
+  /** When something may first be done for a command that it parks, milliseconds since 1970; undefined: it parks none. */
+  soonest: number | undefined;
   /** Steps that ended. */
   steps: readonly EndedStep[];
   /** Commands that were cancelled while workers held them, by execution. */
