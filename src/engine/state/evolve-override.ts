@@ -55,12 +55,6 @@ function noteByHand(step: StepState, iteration: number | undefined, { at, action
   if (step.iterationsByHand.length > ITERATIONS_BY_HAND_MAX) step.iterationsByHand.shift();
 }
 
-/** What is known of ends by hand is that of an earlier run. */
-export function forgetByHand(step: StepState): void {
-  delete step.overridden;
-  delete step.iterationsByHand;
-}
-
 /** Open iterations of a step's loop. */
 export function openIterationsOf(state: ExecutionState, step: string): number {
   return commandsOf(state, step).reduce((sum, command) => sum + openIterations(command).length, 0);

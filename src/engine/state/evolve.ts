@@ -2,12 +2,13 @@ import type { EventOf, Fired, FlowEvent, Write } from "../../schema/words/event.
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { evolveLoop, loopCommandCancelled, loopResult } from "./evolve-loop.ts";
-import { evolveOverride, forgetByHand } from "./evolve-override.ts";
+import { evolveOverride } from "./evolve-override.ts";
 import { beginRerun, copied, restored } from "./evolve-rerun.ts";
 import { evolveWait } from "./evolve-wait.ts";
 import { cancelledError, joinTasks, withRuns } from "./results.ts";
 import {
   type ExecutionState,
+  forgetByHand,
   type Override,
   openCommand,
   type Retry,
@@ -140,7 +141,7 @@ function giveToken(state: ExecutionState, fired: Fired, from: string | null): vo
 
 function startRun(state: ExecutionState, name: string, stepRunId: string, at: number): void {
   const step = stepState(state, name);
-  const token = step.token;
+  const { token } = step;
   removeName(state.waiting, name);
   step.token = null;
   step.status = "RUNNING";
@@ -289,8 +290,7 @@ function commandCancelled(state: ExecutionState, event: EventOf<"command.cancell
  * them.
  */
 export function applyWrites(state: ExecutionState, writes: readonly Write[] | undefined): void {
-  if (writes === undefined || writes.length === 0) return;
-  for (const [name, value] of writes) setOwn(state.vars, name, value);
+  for (const [name, value] of writes ?? []) setOwn(state.vars, name, value);
 }
 
 function stepEnded(

@@ -131,6 +131,12 @@ export const ITERATIONS_BY_HAND_MAX = 100;
 /** Who has ended something by hand, when, how and why. */
 export type ByHand = Pick<Override, "at" | "action" | "by" | "reason">;
 
+/** What is known of ends by hand is that of an earlier run. */
+export function forgetByHand(step: StepState): void {
+  delete step.overridden;
+  delete step.iterationsByHand;
+}
+
 /** The end that a person has given to a step, and when. */
 export type Override = { at: number } & Overridden;
 

@@ -15,7 +15,7 @@ import {
 import { OPEN_COMMANDS_MAX, OpenCommandAnswer, WaitingForAnswer } from "./commands.ts";
 import { EventIdText } from "./events.ts";
 import { SealedFlag } from "./results.ts";
-import { OverriddenAnswer, OverriddenFields, ReusedFromAnswer } from "./steering.ts";
+import { OverriddenAnswer, OverriddenIterations, ReusedFromAnswer } from "./steering.ts";
 
 /*
  * Bodies, queries and answers of the routes that start, show and end executions (interface specification, Execution). The
@@ -213,12 +213,7 @@ export const StepAnswer = v.object({
   error: v.exactOptional(ErrorAnswer),
   reused_from: v.exactOptional(ReusedFromAnswer),
   overridden: v.exactOptional(OverriddenAnswer),
-  overridden_iterations: v.exactOptional(
-    v.pipe(
-      v.array(v.object({ iteration: count, ...OverriddenFields })),
-      v.description("Iterations of its loop that people have ended by hand, the newest 100; the log has all."),
-    ),
-  ),
+  overridden_iterations: v.exactOptional(OverriddenIterations),
 });
 export type StepAnswer = v.InferOutput<typeof StepAnswer>;
 

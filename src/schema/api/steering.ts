@@ -298,7 +298,7 @@ export const BulkAnswer = v.object({
 export type BulkAnswer = v.InferOutput<typeof BulkAnswer>;
 
 /** Who has ended something by hand, how, and why. */
-export const OverriddenFields = {
+const OverriddenFields = {
   action: v.picklist(["skip", "complete", "fail"]),
   reason: v.string(),
   by: v.exactOptional(v.string()),
@@ -309,6 +309,12 @@ export const OverriddenFields = {
 export const OverriddenAnswer = v.pipe(
   v.object(OverriddenFields),
   v.description("A person has ended it; where it has not begun, it ends like this when it is reached."),
+);
+
+/** Iterations of a step's loop that people have ended by hand. */
+export const OverriddenIterations = v.pipe(
+  v.array(v.object({ iteration: count, ...OverriddenFields })),
+  v.description("Iterations of its loop that people have ended by hand, the newest 100; the log has all."),
 );
 
 /** Where a step ran that a rerun has taken over. */

@@ -251,7 +251,7 @@ async function workOnSlice(deps: BulkDeps): Promise<boolean> {
 /** Keeps an operation for this server while something of it is under way: another one would begin the same. Returns what ends that. */
 function renewing({ database, holder, leaseMs = LEASE_MS }: BulkDeps, bulkId: string): () => void {
   const renew = async () => {
-    // Without the database nobody else can take it either.
+    // Without the database no other server can take it either.
     const isHeld = await renewBulk(database, { bulkId, worker: holder }, leaseMs).catch(() => true);
     if (!isHeld) stop();
   };
