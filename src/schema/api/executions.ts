@@ -17,10 +17,7 @@ import { EventIdText } from "./events.ts";
 import { SealedFlag } from "./results.ts";
 import { OverriddenAnswer, OverriddenIterations, ReusedFromAnswer } from "./steering.ts";
 
-/*
- * Bodies, queries and answers of the routes that start, show and end executions (interface specification, Execution). The
- * routes validate with these, `/api/openapi.json` is made from them, and the command line reads answers by them.
- */
+/* Bodies, queries and answers of the routes that start, show and end executions (interface specification, Execution). */
 
 /** States of one step. WAITING: all that it does is to wait for a time, and no worker waits with it. */
 export const STEP_STATES = ["PENDING", "RUNNING", "WAITING", "COMPLETED", "FAILED", "SKIPPED"] as const;
