@@ -1,7 +1,8 @@
 import { ReferenceNeeded } from "../../language/views/references.ts";
 import type { Scope } from "../../language/views/scope.ts";
+import type { Write } from "../../schema/words/command.ts";
 import { messageOf } from "../../schema/words/errors.ts";
-import type { ArcVerdict, Fired, FlowEvent, Write } from "../../schema/words/event.ts";
+import type { ArcVerdict, Fired, FlowEvent } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, setOwn } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { StoredResult } from "../../schema/words/result.ts";

@@ -1,5 +1,5 @@
-import type { ResumePoint } from "../../schema/words/command.ts";
-import type { FlowEvent, RerunRef, RestoredStep, TaskLog, TaskResult, Write } from "../../schema/words/event.ts";
+import type { ResumePoint, Write } from "../../schema/words/command.ts";
+import type { FlowEvent, RerunRef, RestoredStep, TaskLog, TaskResult } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { ResultRef, StoredResult } from "../../schema/words/result.ts";

@@ -1,4 +1,4 @@
-import type { EventOf, Fired, FlowEvent, Write } from "../../schema/words/event.ts";
+import type { EventOf, Fired, FlowEvent } from "../../schema/words/event.ts";
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { evolveLoop, loopCommandCancelled, loopResult } from "./evolve-loop.ts";
@@ -289,7 +289,7 @@ function commandCancelled(state: ExecutionState, event: EventOf<"command.cancell
  * Applies writes in order, the last one wins. Commands have copies of the values they may read, so later writes do not reach
  * them.
  */
-export function applyWrites(state: ExecutionState, writes: readonly Write[] | undefined): void {
+export function applyWrites(state: ExecutionState, writes: EventOf<"step.completed">["set"] | undefined): void {
   for (const [name, value] of writes ?? []) setOwn(state.vars, name, value);
 }
 

@@ -20,8 +20,7 @@ const COLUMNS = columnsOf(signal, [
 export type SignalRow = RowOf<typeof COLUMNS>;
 
 /** A signal to be written. */
-interface NewSignal
-  extends Pick<SignalRow, "signalId" | "name" | "key" | "senderId" | "data" | "sentBy" | "userId"> {
+interface NewSignal extends Pick<SignalRow, "signalId" | "name" | "key" | "senderId" | "data" | "sentBy" | "userId"> {
   /** How long it is kept if it reaches none. */
   keepMs: number;
 }

@@ -1,4 +1,3 @@
-import type { Write } from "./event.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { TaskError } from "./outcome.ts";
 import type { ResultAbout, StoredResult } from "./result.ts";
@@ -69,6 +68,9 @@ export interface CommandContext {
   /** Present where templates read the keychain: whose entries they may be, and since when the execution runs. */
   keychain?: { root_execution_id: string; root_catalog_id: string; execution_started_at: number };
 }
+
+/** One write of an execution variable: `[name, value]`. */
+export type Write = [name: string, value: Json];
 
 /** What a parked command waits for. */
 export type Wait = TimerWait | SignalWait | RetryWait;

@@ -1,4 +1,4 @@
-import type { ParkedWork, Signal } from "./command.ts";
+import type { ParkedWork, Signal, Write } from "./command.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Accumulate } from "./manifest.ts";
 import type { TaskError } from "./outcome.ts";
@@ -9,9 +9,6 @@ import type { TraceRef } from "./trace.ts";
  * What happened, in the past tense. The log of these is the truth: `engine/state/evolve.ts` folds them into the state, and nothing else
  * changes it. Field names follow the specification where it has a name for the thing.
  */
-
-/** One write of an execution variable: `[name, value]`. */
-export type Write = [name: string, value: Json];
 
 /** An arc that fired: its target is to run, with this input. */
 export interface Fired {

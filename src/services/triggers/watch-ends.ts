@@ -8,19 +8,30 @@ import {
   type WatchedEnd,
 } from "../../repositories/triggers/watched-ends.ts";
 import { matchesPattern } from "../../schema/rules/access-rules.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import { TAKEN_MS } from "./start-fires.ts";
-import type { Delivery, Triggers } from "./triggers.ts";
 
 /** Ends that one slice takes. */
 const SLICE = 100;
 /** Triggers that watch executions, of which each end looks at all. */
 const WATCHERS_MAX = 1_000;
 
+/** What a trigger is fired for: the end of an execution. */
+interface EndDelivery {
+  key: string;
+  dueAt: number;
+  about: JsonObject;
+  causeId: string;
+  verdict?: { status: "skipped"; reason: string };
+}
+
+type FireMany = (deliveries: { trigger: TriggerRow; delivery: EndDelivery }[]) => Promise<unknown>;
+
 /**
  * Fires the triggers that watch ends of executions (control, rule 44), each once for an end: its key names it. An end is forgotten when all
  * have their rows, so that a server which dies in between leaves it to another one. Gives how many it took.
  */
-export async function fireForEnds(database: Database, fireMany: Triggers["fireMany"]): Promise<number> {
+export async function fireForEnds(database: Database, fireMany: FireMany): Promise<number> {
   const taken = await takeWatchedEnds(database, TAKEN_MS, SLICE);
   if (taken.length === 0) return 0;
   const watchers = await listEnabled(database, "execution", WATCHERS_MAX);
@@ -41,7 +52,7 @@ function isWatched(
   return execution.status.includes(status) && matchesPattern(execution.path, path);
 }
 
-function deliveryOf({ triggerId }: TriggerRow, end: WatchedEnd): Delivery {
+function deliveryOf({ triggerId }: TriggerRow, end: WatchedEnd): EndDelivery {
   const { executionId, path, status, result, error, endedAt, ancestors, chain } = end;
   const why = ancestors.includes(triggerId)
     ? `Execution ${executionId} came from this trigger`

@@ -1,6 +1,5 @@
 import type { ProgramTask } from "../../engine/program/program.ts";
-import type { KeptPipeline, ResultOf, Woken } from "../../schema/words/command.ts";
-import type { Write } from "../../schema/words/event.ts";
+import type { KeptPipeline, ResultOf, Woken, Write } from "../../schema/words/command.ts";
 import { type Json, jsonSize, setOwn } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { StoredResult } from "../../schema/words/result.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import type { Program } from "../../../src/engine/program/program.ts";
 import type { ExecutionState, OpenCommand } from "../../../src/engine/state/state.ts";
-import type { CommandRef, FlowEvent, Overridden, OverrideAction, Write } from "../../../src/schema/words/event.ts";
+import type { Write } from "../../../src/schema/words/command.ts";
+import type { CommandRef, FlowEvent, Overridden, OverrideAction } from "../../../src/schema/words/event.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { TaskError } from "../../../src/schema/words/outcome.ts";
 
