@@ -122,7 +122,7 @@ const execution = createRoute({
     from: id(search["from"]),
     until: id(search["until"]),
   }),
-  component: lazyRouteComponent(() => import("../execution/page.tsx"), "ExecutionPage"),
+  component: lazyRouteComponent(() => import("../execution/page/page.tsx"), "ExecutionPage"),
 });
 
 /** What the catalog is narrowed to. */

@@ -6,7 +6,7 @@ import { DiffView } from "../parts/json/diff-view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";
-import { loopText } from "./trace/step-state.ts";
+import { loopText } from "./traced/step-state.ts";
 
 /** Steps that are listed before the user asks for more. */
 const SHOWN = 50;

@@ -1,6 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import type { Execution } from "../api/types.ts";
-import { mostTelling } from "./summary/most-telling.ts";
+import { mostTelling } from "./traced/most-telling.ts";
 
 const route = getRouteApi("/executions/$executionId");
 

@@ -7,7 +7,7 @@ import part from "../../../playbooks/examples/parts/region_report.yaml?raw";
 export interface Example {
   path: string;
   title: string;
-  /** What it does, and what there is to see. */
+  /** What it does, and what to look at. */
   about: string;
   /** Its documents, those first that others call; the last one is run. */
   documents: readonly string[];
@@ -20,7 +20,7 @@ export const EXAMPLES: readonly Example[] = [
   {
     path: "examples/hello",
     title: "Hello",
-    about: "Three steps that greet somebody: inputs, a condition, and a result. It ends within a moment.",
+    about: "Three steps that greet a person: inputs, a condition, and a result. It ends within a moment.",
     documents: [hello],
     commands: commandsOf("hello"),
   },

@@ -21,7 +21,7 @@ export interface Need {
 /** Playbooks that are listed; there are more behind the link to all that failed. */
 const FAILING_MAX = 6;
 
-/** What needs somebody at the moment, the worst first. */
+/** What needs attention at the moment, the worst first. */
 export function useNeeds(): readonly Need[] {
   const may = useAllowed("view_operations").allowed;
   const state = useQuery({ ...overview(), enabled: may }).data;

@@ -38,6 +38,7 @@ export function AttemptCard({
   const state = stateOf(attempt);
   // Newest last: that is the order in which they ran. Of many the last are shown.
   const tasks = attempt.tasks.slice(-count);
+  const inputs = { executionId, commandId: attempt.commandId, attempt: attempt.attempt, iteration: attempt.iteration };
   return (
     <details
       className={`attempt ${isAlone ? "alone" : ""} tone-${toneOfState(state)}`}
@@ -75,16 +76,7 @@ export function AttemptCard({
             />
           ))}
           {/* What no worker has taken has no inputs yet. */}
-          {(attempt.claimedAt !== undefined || attempt.tasks.length > 0) && (
-            <RenderedView
-              request={{
-                executionId,
-                commandId: attempt.commandId,
-                attempt: attempt.attempt,
-                iteration: attempt.iteration,
-              }}
-            />
-          )}
+          {(attempt.claimedAt !== undefined || attempt.tasks.length > 0) && <RenderedView request={inputs} />}
         </div>
       )}
     </details>

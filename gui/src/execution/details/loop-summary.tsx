@@ -4,7 +4,7 @@ import { type ReactNode, useMemo } from "react";
 import type { Execution, Step } from "../../api/types.ts";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { StateSign } from "../state-sign.tsx";
-import type { Moment } from "../trace/use-traced.ts";
+import type { Moment } from "../traced/use-traced.ts";
 import { attemptsOf } from "./attempts.ts";
 import { inOrder, stepEvents } from "./step-events.ts";
 

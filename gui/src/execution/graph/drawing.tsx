@@ -5,7 +5,7 @@ import "../../styles/graph.css";
 import "../../styles/run-graph.css";
 import type { Step } from "../../api/types.ts";
 import { toneOfState } from "../state-sign.tsx";
-import type { Arc } from "./arcs.ts";
+import type { Arc } from "../traced/arcs.ts";
 import { Arrow, type ArrowData } from "./arrows.tsx";
 import type { Laid, Place, Places } from "./layout.ts";
 import { type Shown, sketchOf, type TakenArc } from "./shown.ts";

@@ -1,4 +1,4 @@
-import type { Arc, GraphStep } from "./arcs.ts";
+import type { Arc, GraphStep } from "../traced/arcs.ts";
 
 /** Most steps for which a playbook is drawn as a whole: larger graphs are slow to lay out and unreadable. */
 export const WHOLE_MAX = 400;

@@ -1,5 +1,5 @@
 import type { Execution, Step } from "../../api/types.ts";
-import type { StepRunTrace } from "../trace/step-traces.ts";
+import type { StepRunTrace } from "../traced/step-traces.ts";
 import { BOX, INNER, type Sketch } from "./layout.ts";
 import type { Drawn } from "./neighbourhood.ts";
 

@@ -5,8 +5,8 @@ import type { Execution, Step } from "../../api/types.ts";
 import { durationText } from "../../parts/time.ts";
 import { StateSign, toneOfState } from "../state-sign.tsx";
 import { ToolIcon } from "../tool-icon.tsx";
-import { loopText, stepState } from "../trace/step-state.ts";
-import type { GraphStep } from "./arcs.ts";
+import type { GraphStep } from "../traced/arcs.ts";
+import { loopText, stepState } from "../traced/step-state.ts";
 import { ITEMS_MAX, type ItemState } from "./shown.ts";
 
 /** A step's box, with what it needs to draw itself. */

@@ -72,7 +72,20 @@ export function LogRowView({
       </div>
     );
   }
-  const { line, number } = row;
+  return <Line row={row} look={look} isFound={isFound} indent={indent} />;
+}
+
+function Line({
+  row: { line, number },
+  look,
+  isFound,
+  indent,
+}: {
+  row: Extract<LogRow, { is: "line" }>;
+  look: LogLook;
+  isFound: boolean;
+  indent: { paddingLeft: string };
+}): ReactNode {
   return (
     <div className={`log-line level-${line.level} ${line.isOwn ? "own" : ""} ${isFound ? "found" : ""}`} style={indent}>
       {look.hasTimes ? (

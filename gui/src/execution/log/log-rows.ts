@@ -1,6 +1,6 @@
 import type { ExecutionAnswer as Execution } from "../../../../src/schema/api/executions.ts";
-import { countText } from "../count-text.ts";
-import { stepState } from "../trace/step-state.ts";
+import { countText } from "../traced/count-text.ts";
+import { stepState } from "../traced/step-state.ts";
 import type { Level, LogLine, LogSection } from "./sections.ts";
 
 /** An execution with the sections of its log. */

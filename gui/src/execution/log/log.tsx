@@ -1,7 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { Execution } from "../../api/types.ts";
-import type { Moment } from "../trace/use-traced.ts";
+import type { Moment } from "../traced/use-traced.ts";
 import { useSelection } from "../use-selection.ts";
 import { LogRowView } from "./log-row-view.tsx";
 import { type LogRow, logRowsOf, logText, matchesOf } from "./log-rows.ts";

@@ -1,5 +1,5 @@
 import { durationText } from "../../parts/time.ts";
-import type { TraceEvent } from "../trace/trace-event.ts";
+import type { TraceEvent } from "../traced/trace-event.ts";
 
 /** How grave a line is, as its own words say. */
 export type Level = "error" | "warn" | "info" | "debug";

@@ -2,9 +2,9 @@ import { useQueries } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import type { Execution } from "../../api/types.ts";
 import { wholeEvent } from "../details/step-events.ts";
-import { clippedTo } from "../trace/clipped.ts";
-import { traceEventOf } from "../trace/trace-event.ts";
-import { type Moment, useCalled, useReaders } from "../trace/use-traced.ts";
+import { clippedTo } from "../traced/clipped.ts";
+import { traceEventOf } from "../traced/trace-event.ts";
+import { type Moment, useCalled, useReaders } from "../traced/use-traced.ts";
 import type { LoggedExecution } from "./log-rows.ts";
 import { type LogSection, logSectionsOf, withOpenCalls, withWholeLog } from "./sections.ts";
 

@@ -8,7 +8,7 @@ import { clockText, durationText, momentText } from "../../parts/time.ts";
 import { Override } from "../steering/override.tsx";
 import { Resume } from "../steering/pause.tsx";
 import { SendSignal } from "../steering/send-signal.tsx";
-import { loopText } from "../trace/step-state.ts";
+import { loopText } from "../traced/step-state.ts";
 import { busyCommands, ownWaits, queuedCommands, retryText } from "./situation.ts";
 import { StepLink } from "./step-link.tsx";
 import { whyFree } from "./why-free.ts";

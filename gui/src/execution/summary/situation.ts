@@ -1,6 +1,6 @@
 import type { Execution, OpenCommand, WaitingFor } from "../../api/types.ts";
 import { durationText } from "../../parts/time.ts";
-import { isQueued } from "../trace/step-state.ts";
+import { isQueued } from "../traced/step-state.ts";
 
 /** What an execution does now, or how it ended. */
 export type Situation =

@@ -1,8 +1,8 @@
 import type { StepAnswer as Step } from "../../../../src/schema/api/executions.ts";
-import { countText } from "../count-text.ts";
-import { iterationPieces, type Piece, type Span, spanOfPieces } from "./pieces.ts";
-import type { IterationTrace, StepRunTrace } from "./step-traces.ts";
-import { row, type TracedExecution, type TraceInput, type TraceRow, taskRows } from "./trace-row.ts";
+import { countText } from "../traced/count-text.ts";
+import { iterationPieces, type Piece, type Span, spanOfPieces } from "../traced/pieces.ts";
+import type { IterationTrace, StepRunTrace } from "../traced/step-traces.ts";
+import { row, type TracedExecution, type TraceInput, type TraceRow, taskRows } from "../traced/trace-row.ts";
 
 /** Iterations that stand one by one; of more of them, neighbours that came out alike are one row. */
 const SINGLE_MAX = 30;

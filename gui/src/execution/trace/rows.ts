@@ -1,9 +1,16 @@
 import type { ExecutionAnswer as Execution, StepAnswer as Step } from "../../../../src/schema/api/executions.ts";
+import { commandPieces, type Piece, type Span, spanOfPieces } from "../traced/pieces.ts";
+import { stepNote, stepState } from "../traced/step-state.ts";
+import type { CommandTrace, StepRunTrace } from "../traced/step-traces.ts";
+import {
+  row,
+  type TracedExecution,
+  type TraceInput,
+  type TraceRow,
+  taskRows,
+  type WorkOf,
+} from "../traced/trace-row.ts";
 import { iterationRows } from "./iteration-rows.ts";
-import { commandPieces, type Piece, type Span, spanOfPieces } from "./pieces.ts";
-import { stepNote, stepState } from "./step-state.ts";
-import type { CommandTrace, StepRunTrace } from "./step-traces.ts";
-import { row, type TracedExecution, type TraceInput, type TraceRow, taskRows, type WorkOf } from "./trace-row.ts";
 
 /** How deep executions are nested in each other at the most: a playbook may call itself. */
 const DEPTH_MAX = 12;

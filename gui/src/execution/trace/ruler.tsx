@@ -1,6 +1,6 @@
 import { type PointerEvent, type ReactNode, useState } from "react";
 import { durationText } from "../../parts/time.ts";
-import type { Span } from "./pieces.ts";
+import type { Span } from "../traced/pieces.ts";
 
 /** About so many ticks are on the ruler. */
 const TICKS = 5;

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { durationText } from "../../parts/time.ts";
-import { lasted, type Piece, type Span } from "./pieces.ts";
+import { lasted, type Piece, type Span } from "../traced/pieces.ts";
 
 /** A lane is at most about this wide: pieces of one kind that are nearer to each other than a part of it are drawn as one. */
 const PIXELS = 1_000;

@@ -7,9 +7,9 @@ import type { CSSProperties, ReactNode } from "react";
 import { durationText } from "../../parts/time.ts";
 import { StateSign } from "../state-sign.tsx";
 import { ToolIcon } from "../tool-icon.tsx";
-import type { Span } from "./pieces.ts";
+import type { Span } from "../traced/pieces.ts";
+import type { TraceRow } from "../traced/trace-row.ts";
 import { barText, TraceBar } from "./trace-bar.tsx";
-import type { TraceRow } from "./trace-row.ts";
 
 /** Deeper rows are not indented further. */
 const INDENTED_MAX = 8;
@@ -78,22 +78,7 @@ export function TraceRowView({
         {!isSingle && <Fold row={row} onToggle={onToggle} />}
         <StateSign of={row.state} />
         {row.kind === "step" || row.kind === "call" ? <ToolIcon kinds={row.toolKinds} /> : null}
-        {row.kind === "note" ? (
-          <span className="quiet">{row.name}</span>
-        ) : (
-          <Link
-            from="/executions/$executionId"
-            to="."
-            search={(before) => ({ ...before, ...selectionOf(row, rootId) })}
-            replace
-            resetScroll={false}
-            className="name"
-            tabIndex={-1}
-            title={row.name}
-          >
-            {row.name}
-          </Link>
-        )}
+        <Name row={row} rootId={rootId} />
         <span className="note" title={row.note}>
           {row.note}
         </span>
@@ -105,6 +90,24 @@ export function TraceRowView({
         {span !== undefined && durationText(span.to - span.from)}
       </div>
     </div>
+  );
+}
+
+function Name({ row, rootId }: { row: TraceRow; rootId: string }): ReactNode {
+  if (row.kind === "note") return <span className="quiet">{row.name}</span>;
+  return (
+    <Link
+      from="/executions/$executionId"
+      to="."
+      search={(before) => ({ ...before, ...selectionOf(row, rootId) })}
+      replace
+      resetScroll={false}
+      className="name"
+      tabIndex={-1}
+      title={row.name}
+    >
+      {row.name}
+    </Link>
   );
 }
 

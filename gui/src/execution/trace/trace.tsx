@@ -5,14 +5,14 @@ import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useStat
 import type { Execution } from "../../api/types.ts";
 import { useNow } from "../../parts/now.tsx";
 import { Details } from "../details/details.tsx";
+import type { Span } from "../traced/pieces.ts";
+import type { TraceInput, TraceRow } from "../traced/trace-row.ts";
+import { type Moment, useTraced } from "../traced/use-traced.ts";
 import { useSelection } from "../use-selection.ts";
-import type { Span } from "./pieces.ts";
 import { rowsOf, stepKey } from "./rows.ts";
 import { Ruler, ticksOf } from "./ruler.tsx";
 import { Legend } from "./trace-bar.tsx";
-import type { TraceInput, TraceRow } from "./trace-row.ts";
 import { selectionOf, TraceRowView } from "./trace-row-view.tsx";
-import { type Moment, useTraced } from "./use-traced.ts";
 import { useUnfolded } from "./use-unfolded.ts";
 import { useZoom } from "./use-zoom.ts";
 import "../../styles/trace.css";
@@ -177,13 +177,7 @@ function Rows({ rows, rootId, selection, zoom, start, onToggle, onFold }: RowsPr
     overscan: 12,
   });
   const chosen = rows.findIndex((row) => isChosen(row, selection, rootId));
-  // A user who opens a link finds the row in sight; later changes of the rows do not move them.
-  const isPlaced = useRef(false);
-  useEffect(() => {
-    if (isPlaced.current || chosen < 0) return;
-    isPlaced.current = true;
-    virtual.scrollToIndex(chosen, { align: "auto" });
-  }, [chosen, virtual]);
+  useFirstSight(chosen, (index) => virtual.scrollToIndex(index, { align: "auto" }));
   const go = (index: number) => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
     if (row === undefined) return;
@@ -242,6 +236,16 @@ function Rows({ rows, rootId, selection, zoom, start, onToggle, onFold }: RowsPr
       {rows.length === 0 && <p className="none quiet">No step has this name or state.</p>}
     </>
   );
+}
+
+/** A user who opens a link finds the row in sight; later changes of the rows do not move them. */
+function useFirstSight(chosen: number, show: (index: number) => void): void {
+  const isPlaced = useRef(false);
+  useEffect(() => {
+    if (isPlaced.current || chosen < 0) return;
+    isPlaced.current = true;
+    show(chosen);
+  });
 }
 
 /** A line in each lane beneath each tick of the ruler. */

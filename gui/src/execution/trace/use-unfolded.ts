@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "react";
-import type { TraceRow } from "./trace-row.ts";
-import { useCalled } from "./use-traced.ts";
+import type { TraceRow } from "../traced/trace-row.ts";
+import { useCalled } from "../traced/use-traced.ts";
 
 /** Executions above each other that are looked for: no trace is deeper. */
 const CHAIN_MAX = 12;

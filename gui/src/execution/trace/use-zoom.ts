@@ -1,5 +1,5 @@
 import { getRouteApi } from "@tanstack/react-router";
-import type { Span } from "./pieces.ts";
+import type { Span } from "../traced/pieces.ts";
 
 const route = getRouteApi("/executions/$executionId");
 /** Shortest visible range, milliseconds. */

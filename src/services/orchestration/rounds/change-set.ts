@@ -11,7 +11,7 @@ import type {
 } from "../../../ports/execution-store.ts";
 import type { LogEntry, Marker } from "../../../schema/rules/event-record.ts";
 import { labelsOf } from "../../../schema/rules/pool-label.ts";
-import type { Command } from "../../../schema/words/command.ts";
+import type { Command, ParkedWork } from "../../../schema/words/command.ts";
 import type { EventOf, FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
@@ -25,7 +25,7 @@ import {
 } from "../memory/load-execution.ts";
 import type { Ending } from "../memory/subscriptions.ts";
 import type { CancelledCommand, EndedStep } from "./types.ts";
-import { createWaitRows, whilePaused } from "./wait-rows.ts";
+import { createWaitRows, type WaitRows, whilePaused } from "./wait-rows.ts";
 
 /** When a batch arrived, and whether one of its commands was claimed. */
 export interface BatchTrace {
@@ -179,7 +179,7 @@ function createCommandChanges(claimedOnce: Set<string>) {
   const cancelledHeld = new Set<string>();
   const adopted = new Map<string, IssuedCommand>();
   const stopped: StoppedIteration[] = [];
-  const waits = createWaitRows();
+  let waits: WaitRows | undefined;
   const woken = new Set<string>();
   let held: ReadonlySet<IssuedCommand> = new Set();
   const hasRow = ({ commandId, status, attempt }: CommandChange) =>
@@ -193,11 +193,15 @@ function createCommandChanges(claimedOnce: Set<string>) {
       issued: [...issued.values()].filter(hasRow),
       commands: [...changed.values()].filter(hasRow),
       ended: [...changed.values()].filter((change) => !hasRow(change)).map(({ commandId }) => commandId),
-      ...waits.rows(),
+      ...waits?.rows(),
       ...stoppedRows(stopped, isKept),
     }),
     stopped: (iteration: StoppedIteration) => void stopped.push(iteration),
-    ...{ parked: waits.set, soonest: waits.soonest },
+    parked(id: string, work: ParkedWork | null) {
+      waits ??= createWaitRows();
+      waits.set(id, work);
+    },
+    soonest: () => waits?.soonest(),
     /** Whether all its earlier claims have ended when it was parked. */
     claimedOnce: (id: string, isSo: boolean) => void (isSo ? claimedOnce.add(id) : claimedOnce.delete(id)),
     cancelled(id: string, isHeld: boolean) {

@@ -2,7 +2,7 @@ import type { ExecutionChange, ParkedCommand } from "../../../ports/execution-st
 import type { ParkedWork } from "../../../schema/words/command.ts";
 
 /** The rows of what the commands of one execution wait for, as a round changes them. */
-interface WaitRows {
+export interface WaitRows {
   /** Null: it waits no longer. */
   set(commandId: string, work: ParkedWork | null): void;
   rows(): Pick<ExecutionChange, "parked" | "unparked">;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { logRowsOf, logText, matchesOf } from "../../gui/src/execution/log/log-rows.ts";
-import { levelOf, logSectionsOf, withWholeLog } from "../../gui/src/execution/log/sections.ts";
-import { type TraceEvent, traceEventOf } from "../../gui/src/execution/trace/trace-event.ts";
-import type { ExecutionAnswer } from "../../src/schema/api/executions.ts";
+import { logRowsOf, logText, matchesOf } from "../../../gui/src/execution/log/log-rows.ts";
+import { levelOf, logSectionsOf, withWholeLog } from "../../../gui/src/execution/log/sections.ts";
+import { type TraceEvent, traceEventOf } from "../../../gui/src/execution/traced/trace-event.ts";
+import type { ExecutionAnswer } from "../../../src/schema/api/executions.ts";
 
 /* The log of a run: which lines stand where, and how grave they are. */
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EVENT_TYPES, eventText } from "../../gui/src/execution/events/text.ts";
+import { EVENT_TYPES, eventText } from "../../../gui/src/execution/events/text.ts";
 
 /* What the list of events says of steering, in one line each. */
 

@@ -1,22 +1,22 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
-import "../styles/run.css";
-import "../styles/run-page.css";
-import { ProblemPanel } from "../parts/problem.tsx";
-import { Compare } from "./compare.tsx";
-import { Data } from "./data.tsx";
-import { Events } from "./events/events.tsx";
-import { Head } from "./head/head.tsx";
-import { Lineage } from "./lineage-tree.tsx";
-import { Answer } from "./summary/answer.tsx";
-import { EXECUTION_TABS, type ExecutionTab } from "./tabs.ts";
-import { Trace } from "./trace/trace.tsx";
-import { Replay, ReplayButton, usePast } from "./travel/travel.tsx";
-import { useLiveExecution } from "./use-live.ts";
+import "../../styles/run.css";
+import "../../styles/run-page.css";
+import { ProblemPanel } from "../../parts/problem.tsx";
+import { Compare } from "../compare.tsx";
+import { Data } from "../data.tsx";
+import { Events } from "../events/events.tsx";
+import { Head } from "../head/head.tsx";
+import { Lineage } from "../lineage-tree.tsx";
+import { Answer } from "../summary/answer.tsx";
+import { EXECUTION_TABS, type ExecutionTab } from "../tabs.ts";
+import { Trace } from "../trace/trace.tsx";
+import { Replay, ReplayButton, usePast } from "../travel/travel.tsx";
+import { useLiveExecution } from "../use-live.ts";
 
 const route = getRouteApi("/executions/$executionId");
-const Graph = lazy(() => import("./graph/graph.tsx"));
-const Log = lazy(() => import("./log/log.tsx"));
+const Graph = lazy(() => import("../graph/graph.tsx"));
+const Log = lazy(() => import("../log/log.tsx"));
 const TITLES: Record<ExecutionTab, string> = {
   trace: "Trace",
   graph: "Graph",

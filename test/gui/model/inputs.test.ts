@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contentOf, toolsOf } from "../../gui/src/agents/mcp-tools.ts";
-import { lineDiff } from "../../gui/src/catalog/diff/line-diff.ts";
-import { readInputs, textOf } from "../../gui/src/catalog/run/input-values.ts";
-import { fieldsOf, fieldsOfSchema, inTextOrder } from "../../gui/src/catalog/run/inputs.ts";
-import { systemPaths } from "../../gui/src/catalog/run/system-paths.ts";
-import { type DataField, dataOf, startFields } from "../../gui/src/credentials/data-fields.ts";
-import { readMap } from "../../gui/src/parts/read-yaml.ts";
-import { CREDENTIAL_TYPES, credentialFields, credentialProblems } from "../../src/schema/rules/credential-types.ts";
-import type { Json } from "../../src/schema/words/json.ts";
+import { contentOf, toolsOf } from "../../../gui/src/agents/mcp-tools.ts";
+import { lineDiff } from "../../../gui/src/catalog/diff/line-diff.ts";
+import { readInputs, textOf } from "../../../gui/src/catalog/run/input-values.ts";
+import { fieldsOf, fieldsOfSchema, inTextOrder } from "../../../gui/src/catalog/run/inputs.ts";
+import { systemPaths } from "../../../gui/src/catalog/run/system-paths.ts";
+import { type DataField, dataOf, startFields } from "../../../gui/src/credentials/data-fields.ts";
+import { readMap } from "../../../gui/src/parts/read-yaml.ts";
+import { CREDENTIAL_TYPES, credentialFields, credentialProblems } from "../../../src/schema/rules/credential-types.ts";
+import type { Json } from "../../../src/schema/words/json.ts";
 
 const WORKLOAD = {
   text: "a",

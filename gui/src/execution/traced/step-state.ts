@@ -1,5 +1,5 @@
 import type { ExecutionAnswer as Execution, StepAnswer as Step } from "../../../../src/schema/api/executions.ts";
-import { countText } from "../count-text.ts";
+import { countText } from "./count-text.ts";
 import type { CommandTrace } from "./step-traces.ts";
 
 /**

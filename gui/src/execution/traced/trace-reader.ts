@@ -37,62 +37,40 @@ export interface TraceReader {
 /** A reader of one log. */
 export function createTraceReader(source: LogSource): TraceReader {
   const listeners = new Set<() => void>();
-  const marks = createMarks(source.marks);
-  const fold = createTraceFold();
-  const events: TraceEvent[] = [];
-  const done = new Map<number, { count: number; last: number }>();
-  const wanted = new Set<number>();
+  const pages = createPages(source);
   let version = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let aborter: AbortController | undefined;
   let isReading = false;
   let isGrown = false;
-
   const tell = () => {
     timer = undefined;
     version += 1;
     for (const listener of listeners) listener();
   };
-  const pageCount = () => Math.ceil(marks.count() / PAGE);
-  const isWhole = () => pageCount() <= WHOLE_PAGES_MAX;
-  const lackOf = (page: number) => marks.sizeOf(page) - (done.get(page)?.count ?? 0);
-  const open = () => {
-    const pages = isWhole() ? Array.from({ length: pageCount() }, (_, page) => page) : [...wanted].slice(0, PAGES_MAX);
-    return pages.filter((page) => lackOf(page) > 0);
-  };
-  const readPage = async (page: number, signal: AbortSignal) => {
-    const before = done.get(page) ?? { count: 0, last: marks.startOf(page) ?? 0 };
-    const found = await readFrom({ read: source.page }, before.last, lackOf(page), signal);
-    signal.throwIfAborted();
-    // Deleted events are not waited for.
-    const count = found.length === 0 ? marks.sizeOf(page) : before.count + found.length;
-    done.set(page, { count, last: found.at(-1)?.event_id ?? before.last });
-    for (const record of found) {
-      const event = traceEventOf(record);
-      if (event === undefined) continue;
-      fold.take(event);
-      events.push(event);
-    }
+  const tellSoon = () => {
     timer ??= setTimeout(tell, TOLD_MS);
   };
   const run = async (signal: AbortSignal) => {
     if (isReading) return;
     isReading = true;
     try {
-      while (!signal.aborted && (isGrown || open().length > 0)) {
+      while (!signal.aborted && (isGrown || pages.open().length > 0)) {
         if (isGrown) {
           isGrown = false;
-          await marks.grow(() => undefined, signal);
+          await pages.grow(signal);
         }
-        const [page] = open();
-        if (page !== undefined) await readPage(page, signal);
+        const [page] = pages.open();
+        if (page === undefined) continue;
+        await pages.read(page, signal);
+        tellSoon();
       }
     } catch {
       // A user who may not read the log sees the steps without their parts; a lost connection is tried again with the next growth.
     } finally {
       if (!signal.aborted) {
         isReading = false;
-        timer ??= setTimeout(tell, TOLD_MS);
+        tellSoon();
       }
     }
   };
@@ -105,23 +83,13 @@ export function createTraceReader(source: LogSource): TraceReader {
       return () => listeners.delete(listener);
     },
     version: () => version,
-    traces: () => fold.steps,
-    events: () => events,
-    isRead: () => marks.isCounted() && isWhole() && open().length === 0,
-    progress() {
-      const left = open().length;
-      const of = isWhole() ? pageCount() : wanted.size;
-      return left === 0 ? undefined : { read: (of - left) * PAGE, of: Math.min(of * PAGE, marks.count()) };
-    },
+    ...{ traces: pages.traces, events: pages.events, isRead: pages.isRead, progress: pages.progress },
     grow() {
       isGrown = true;
       go();
     },
     want(span) {
-      if (!marks.isCounted()) return;
-      const { first, last } = marks.pagesBetween(span.from - CLOCKS_MS, span.to + CLOCKS_MS);
-      for (let page = first; page <= last; page += 1) wanted.add(page);
-      go();
+      if (pages.want(span)) go();
     },
     open() {
       aborter = new AbortController();
@@ -134,6 +102,57 @@ export function createTraceReader(source: LogSource): TraceReader {
         clearTimeout(timer);
         timer = undefined;
       };
+    },
+  };
+}
+
+/** The pages of a log: which of them are wanted, and what those that were read say. */
+function createPages(source: LogSource) {
+  const marks = createMarks(source.marks);
+  const fold = createTraceFold();
+  const events: TraceEvent[] = [];
+  const done = new Map<number, { count: number; last: number }>();
+  const wanted = new Set<number>();
+
+  const pageCount = () => Math.ceil(marks.count() / PAGE);
+  const isWhole = () => pageCount() <= WHOLE_PAGES_MAX;
+  const lackOf = (page: number) => marks.sizeOf(page) - (done.get(page)?.count ?? 0);
+  const open = () => {
+    const pages = isWhole() ? Array.from({ length: pageCount() }, (_, page) => page) : [...wanted].slice(0, PAGES_MAX);
+    return pages.filter((page) => lackOf(page) > 0);
+  };
+  return {
+    /** Those that are wanted and not yet read. */
+    open,
+    grow: (signal: AbortSignal) => marks.grow(() => undefined, signal),
+    async read(page: number, signal: AbortSignal) {
+      const before = done.get(page) ?? { count: 0, last: marks.startOf(page) ?? 0 };
+      const found = await readFrom({ read: source.page }, before.last, lackOf(page), signal);
+      signal.throwIfAborted();
+      // Deleted events are not waited for.
+      const count = found.length === 0 ? marks.sizeOf(page) : before.count + found.length;
+      done.set(page, { count, last: found.at(-1)?.event_id ?? before.last });
+      for (const record of found) {
+        const event = traceEventOf(record);
+        if (event === undefined) continue;
+        fold.take(event);
+        events.push(event);
+      }
+    },
+    traces: () => fold.steps,
+    events: () => events,
+    isRead: () => marks.isCounted() && isWhole() && open().length === 0,
+    progress() {
+      const left = open().length;
+      const of = isWhole() ? pageCount() : wanted.size;
+      return left === 0 ? undefined : { read: (of - left) * PAGE, of: Math.min(of * PAGE, marks.count()) };
+    },
+    /** False while nothing is known of the log. */
+    want(span: Span) {
+      if (!marks.isCounted()) return false;
+      const { first, last } = marks.pagesBetween(span.from - CLOCKS_MS, span.to + CLOCKS_MS);
+      for (let page = first; page <= last; page += 1) wanted.add(page);
+      return true;
     },
   };
 }

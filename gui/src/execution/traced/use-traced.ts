@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import { catalogEntry, executionDetail } from "../../api/queries.ts";
 import type { Execution } from "../../api/types.ts";
 import { logSource } from "../events/use-event-log.ts";
-import { graphOf } from "../graph/arcs.ts";
+import { graphOf } from "./arcs.ts";
 import { clippedTo } from "./clipped.ts";
 import { stepTracesOf } from "./step-traces.ts";
 import { createTraceReader, type TraceReader } from "./trace-reader.ts";

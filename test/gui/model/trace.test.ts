@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clippedTo } from "../../gui/src/execution/trace/clipped.ts";
-import { commandPieces, iterationPieces, lasted } from "../../gui/src/execution/trace/pieces.ts";
-import { rowsOf } from "../../gui/src/execution/trace/rows.ts";
-import { stepTracesOf } from "../../gui/src/execution/trace/step-traces.ts";
-import { type TraceEvent, traceEventOf } from "../../gui/src/execution/trace/trace-event.ts";
-import type { TracedExecution, TraceRow } from "../../gui/src/execution/trace/trace-row.ts";
-import type { ExecutionAnswer as Execution, StepAnswer as Step } from "../../src/schema/api/executions.ts";
+import { rowsOf } from "../../../gui/src/execution/trace/rows.ts";
+import { clippedTo } from "../../../gui/src/execution/traced/clipped.ts";
+import { commandPieces, iterationPieces, lasted } from "../../../gui/src/execution/traced/pieces.ts";
+import { stepTracesOf } from "../../../gui/src/execution/traced/step-traces.ts";
+import { type TraceEvent, traceEventOf } from "../../../gui/src/execution/traced/trace-event.ts";
+import type { TracedExecution, TraceRow } from "../../../gui/src/execution/traced/trace-row.ts";
+import type { ExecutionAnswer as Execution, StepAnswer as Step } from "../../../src/schema/api/executions.ts";
 
 /* The rows of a trace and what their bars show, from steps and events. */
 

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { describeAt, keysAt, valuesAt } from "../../gui/src/parts/editor/schema-lookup.ts";
-import { ITEM, placeAt, type YamlPlace } from "../../gui/src/parts/editor/yaml-place.ts";
-import type { JsonObject } from "../../src/schema/words/json.ts";
+import { describeAt, keysAt, valuesAt } from "../../../gui/src/parts/editor/schema-lookup.ts";
+import { ITEM, placeAt, type YamlPlace } from "../../../gui/src/parts/editor/yaml-place.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 
 const schema = JSON.parse(
-  readFileSync(join(import.meta.dirname, "../../../playbooks/playbook.schema.json"), "utf8"),
+  readFileSync(join(import.meta.dirname, "../../../../playbooks/playbook.schema.json"), "utf8"),
 ) as JsonObject;
 
 /** The place of `|` in a text. */
