@@ -5,6 +5,7 @@ import type { GuiFiles } from "../platform/http/page-files.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
 import { type ROUTE_GROUPS, ROUTES } from "../schema/routes/all.ts";
+import { HOOK_BYTES_MAX } from "../schema/triggers/deliveries.ts";
 import type { FlowError } from "../schema/words/errors.ts";
 import type { HealthAnswer } from "../schema/words/wire.ts";
 import type { Access } from "../services/access/access.ts";
@@ -33,6 +34,7 @@ import type { Results } from "../services/results/results.ts";
 import type { KeyedSignals } from "../services/signals/keyed-signals.ts";
 import type { Statistics } from "../services/statistics/statistics.ts";
 import type { Triggers } from "../services/triggers/triggers.ts";
+import type { Webhooks } from "../services/webhooks/webhooks.ts";
 import type { Pools } from "../services/workers/pools.ts";
 import type { PresentClaims } from "../services/workers/present-claims.ts";
 import type { Workers } from "../services/workers/workers.ts";
@@ -70,6 +72,7 @@ import { healthRoutes } from "./system/health.ts";
 import { metricsRoutes } from "./system/metrics.ts";
 import { openApiRoutes } from "./system/openapi.ts";
 import { triggerRoutes } from "./triggers/triggers.ts";
+import { hookRoutes } from "./webhooks/deliveries.ts";
 import { commandRoutes } from "./workers/commands.ts";
 import { connectionRoutes } from "./workers/connection.ts";
 import { eventRoutes } from "./workers/events.ts";
@@ -102,6 +105,7 @@ export interface AppDeps {
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;
+  webhooks: Webhooks;
   pools: Pools;
   batches: Batches;
   agentTools: AgentTools;
@@ -179,6 +183,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     steering: steeringRoutes(deps.executions, deps.signals, deps.bulk, deps.audit),
     trigger: triggerRoutes(deps.triggers, deps.audit),
     stats: statisticsRoutes(deps.statistics),
+    hook: hookRoutes(deps.webhooks, deps.stopping),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, streams),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),
@@ -206,7 +211,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
 
 /** The longest body of a route, by its contract. */
 function bodyLimits(limits: AppLimits): (route: string | undefined) => number {
-  const special = { batch: limits.batchBytesMax, result: limits.resultBytesMax };
+  const special = { batch: limits.batchBytesMax, result: limits.resultBytesMax, hook: HOOK_BYTES_MAX };
   const known = new Map(
     ROUTES.map(({ method, path, bodyLimit }) => [
       `${method.toUpperCase()} ${path}`,

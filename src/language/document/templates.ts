@@ -34,8 +34,8 @@ export function checkTemplates(document: string, uses: readonly TemplateUse[], r
 /** The same for values that are rendered without an execution, and reports the names that they cannot read. */
 export function checkApart(document: string, values: Reading["apart"], report: Report): void {
   const labels = new Set<string>();
-  for (const { place, names } of values) {
-    const [checked] = checkTemplates(document, [{ place, condition: false, isOurs: true, labels }], report);
+  for (const { place, names, condition = false } of values) {
+    const [checked] = checkTemplates(document, [{ place, condition, isOurs: true, labels }], report);
     for (const name of checked?.needs.names ?? []) {
       if (names.has(name)) continue;
       const found = findWord(place, name);

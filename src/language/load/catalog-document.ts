@@ -1,4 +1,5 @@
 import { CATALOG_PATH_MAX, type ResourceKind } from "../../schema/api/catalog.ts";
+import { SubscriptionDocument } from "../../schema/documents/subscription-document.ts";
 import { TriggerDocument } from "../../schema/documents/trigger-document.ts";
 import type { TriggerOf } from "../../schema/triggers/trigger.ts";
 import type { Diagnostic } from "../../schema/words/diagnostic.ts";
@@ -13,6 +14,7 @@ import { type OpenDocument, openDocument } from "../document/source/open.ts";
 import { field, nameOf, type Place, textOf } from "../document/source/place.ts";
 import { checkApart } from "../document/templates.ts";
 import { readTriggerDocument } from "../document/triggers/read-triggers.ts";
+import { readSubscription } from "../document/triggers/subscription.ts";
 import { readPlaybookDocument } from "./load.ts";
 
 /** A valid document as the catalog keeps it. */
@@ -44,7 +46,7 @@ export function loadCatalogDocument(source: string | Uint8Array, file: string): 
   return value === undefined ? { diagnostics } : { document: value, diagnostics };
 }
 
-const DOCUMENT_KINDS = ["Playbook", "Agent", "Mcp", "Trigger"];
+const DOCUMENT_KINDS = ["Playbook", "Agent", "Mcp", "Trigger", "Subscription"];
 
 function readCatalogDocument(document: OpenDocument): CatalogDocument {
   const { root, reading } = document;
@@ -53,7 +55,7 @@ function readCatalogDocument(document: OpenDocument): CatalogDocument {
   let playbook: Playbook | undefined;
   let apart: TriggerOf[] = [];
   if (written === "Mcp") readMcp(reading, root);
-  else if (written === "Trigger") apart = readTriggerApart(document);
+  else if (written === "Trigger" || written === "Subscription") apart = readTriggerApart(document, written);
   else if (written === undefined || DOCUMENT_KINDS.includes(written)) playbook = readPlaybookDocument(document);
   else {
     // Its keys belong to another kind of document: errors in them are not worth reporting.
@@ -75,19 +77,21 @@ function readCatalogDocument(document: OpenDocument): CatalogDocument {
   };
 }
 
-/** The trigger of a document of kind Trigger. */
-function readTriggerApart({ text, root, reading }: OpenDocument): TriggerOf[] {
-  checkShape(root, TriggerDocument, reading.report);
-  const { playbook, trigger } = readTriggerDocument(reading, root);
+/** The trigger of a document that has nothing else. */
+function readTriggerApart({ text, root, reading }: OpenDocument, kind: "Trigger" | "Subscription"): TriggerOf[] {
+  const isSubscription = kind === "Subscription";
+  checkShape(root, isSubscription ? SubscriptionDocument : TriggerDocument, reading.report);
+  const { playbook, trigger } = isSubscription ? readSubscription(reading, root) : readTriggerDocument(reading, root);
   checkApart(text, reading.apart, reading.report);
   const path = plainPath(playbook);
-  checkPath(field(root, "playbook"), path, reading.report);
+  const place = isSubscription ? field(field(field(root, "spec"), "dispatch"), "playbook") : field(root, "playbook");
+  checkPath(place, path, reading.report);
   return trigger === undefined ? [] : [{ path, trigger }];
 }
 
 function kindOf(written: string | undefined, metadata: Place | undefined): ResourceKind {
   if (written === "Mcp") return "mcp";
-  if (written === "Trigger") return "trigger";
+  if (written === "Trigger" || written === "Subscription") return "trigger";
   const agent = field(metadata, "agent")?.value;
   return agent === true || (written === "Agent" && agent !== false) ? "agent" : "playbook";
 }

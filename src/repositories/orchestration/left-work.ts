@@ -22,6 +22,8 @@ export interface LeftWork {
   triggers: boolean;
   /** Triggers that watch ends of executions. */
   watchers: boolean;
+  /** Triggers that read streams, or that did a moment ago. */
+  streams: boolean;
 }
 
 /**
@@ -46,6 +48,8 @@ export async function findLeftWork({ sql }: Database): Promise<LeftWork & { next
         or exists (select from flow.trigger_fire where wake_at <= now())
         or exists (select from flow.watched_end where wake_at <= now()) as triggers,
       exists (select from flow.trigger where enabled and kind <> 'schedule' and kind = 'execution') as watchers,
+      exists (select from flow.trigger where enabled and kind <> 'schedule' and kind = 'nats')
+        or exists (select from flow.lease where name like 'trigger/%' and expires_at > now()) as streams,
       (select extract(epoch from due_at - now()) * 1000 from flow.wait where due_at > now() order by due_at limit 1)::float8
         as "nextMs"`;
   return row;

@@ -23,6 +23,7 @@ import { DUE_MAX } from "../../services/orchestration/wake.ts";
 import type { Results } from "../../services/results/results.ts";
 import type { KeyedSignals } from "../../services/signals/keyed-signals.ts";
 import { countBacklog, countEnded, forgetStatistics } from "../../services/statistics/count-executions.ts";
+import type { StreamTriggers } from "../../services/stream-triggers/stream-triggers.ts";
 import type { Triggers } from "../../services/triggers/triggers.ts";
 import type { Pools } from "../../services/workers/pools.ts";
 import type { Reaper } from "../../services/workers/reaper.ts";
@@ -53,6 +54,7 @@ export interface UpkeepDeps {
   onParked(listener: (at: number) => void): void;
   triggers: Pick<Triggers, "sweep">;
   watching: { ends: boolean };
+  streamTriggers: StreamTriggers;
   logger: Logger;
   lifecycle: Lifecycle;
 }
@@ -120,6 +122,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     repeatWhileFull("delete old fires", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
       deleteOldFires(database, deps.retentionDays, limit),
     ),
+    { name: "read streams for triggers", ...whenLeft("streams"), runOnce: () => deps.streamTriggers.look() },
     { name: "fire triggers", ...whenLeft("triggers"), runOnce: () => deps.triggers.sweep() },
     ...statisticsWork(database),
     { name: "wake what has come due", ...whenLeft("waits"), runOnce: () => wakeAll(recovery) },
@@ -156,7 +159,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     left.end();
     // Another server may do the same at once. Without the database it waits for the end of the lease.
     await Promise.all([stop(), retention.end().catch(() => undefined)]);
-    await deps.bulk.end().catch(() => undefined);
+    await Promise.all([deps.bulk.end(), deps.streamTriggers.end()].map((end) => end.catch(() => undefined)));
     await reaper?.reaper.release().catch(() => undefined);
     await presence.end().catch(() => undefined);
   });

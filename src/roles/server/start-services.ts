@@ -36,6 +36,7 @@ import { type BrokerLink, openBroker } from "./open-broker.ts";
 import { asOwner, type FoundDatabase } from "./open-database.ts";
 import { openPresence } from "./presence.ts";
 import { openResultStores } from "./result-stores.ts";
+import { triggerLog } from "./wire-incoming.ts";
 import { type Services, wireServices } from "./wire-services.ts";
 
 /** What {@link startServices} takes from the role. */
@@ -95,7 +96,7 @@ export async function startServices(
     ...{ observer: createObserver({ metrics, logger, broker, ownNotices, server: processor, traces }), onFired },
     onKeychainViolation: (cacheKey, problems) =>
       logger.warn({ cache_key: cacheKey, problems }, "what the keychain keeps does not match its schema"),
-    ...(traces !== undefined && { traceOf: traces.traceOf }),
+    ...{ onTrigger: triggerLog(logger), ...(traces !== undefined && { traceOf: traces.traceOf }) },
   });
   const { orchestrator } = service;
   observe(orchestrator);

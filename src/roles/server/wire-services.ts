@@ -61,6 +61,7 @@ import { createPresentClaims, type PresentClaims } from "../../services/workers/
 import { createWorkers, type Workers } from "../../services/workers/workers.ts";
 import { createPureSteps } from "../../worker/command/pure-steps.ts";
 import { createSqlRunner } from "./sql-runner.ts";
+import { type Incoming, type IncomingDeps, wireIncoming } from "./wire-incoming.ts";
 
 /** Settings that the service's parts read. */
 export type ServiceConfig = Pick<
@@ -138,12 +139,13 @@ export interface ServicesDeps {
   onKeychainViolation?(cacheKey: string, problems: readonly string[]): void;
   /** A trigger has fired, or did not. */
   onFired?(notice: FiredNotice): void;
+  onTrigger?(...about: Parameters<NonNullable<IncomingDeps["onTrigger"]>>): void;
   /** The place of a new execution in a trace; default: directly under its caller. */
   traceOf?: OrchestratorDeps["traceOf"];
 }
 
 /** The use cases of a server, over one database. */
-export interface Services {
+export interface Services extends Incoming {
   orchestrator: Orchestrator;
   reader: ExecutionReader;
   executions: Executions;
@@ -216,14 +218,12 @@ export function wireServices(deps: ServicesDeps): Services {
   const cancelNotices = createCancelNotices({ stopped: (ids) => stoppedAmong(database, ids), onFault: fault });
   const sealing = createSealing({ database, keys: deps.keys, audit });
   const mayRead = checkReading({ database, access, audit });
+  const secrets = secretsOf(deps, audit);
+  const parts = { database, store, programs, orchestrator, reader, results, access, audit, onFault: fault };
+  const started = executionsOf(parts, deps);
   return {
-    ...{ orchestrator, watching },
-    reader,
-    results,
-    checkReading: mayRead,
-    sealing,
-    keychain,
-    keychainUpkeep,
+    ...{ orchestrator, watching, onParked },
+    ...{ reader, results, checkReading: mayRead, sealing, keychain, keychainUpkeep },
     transient: createTransientValues({ database }),
     audit,
     access,
@@ -231,10 +231,10 @@ export function wireServices(deps: ServicesDeps): Services {
     users: createUsers({ database, issuers: idpIssuers(deps.config) }),
     loginSessions: createLoginSessions({ database, audit }),
     roles: createRoles({ database }),
-    ...secretsOf(deps, audit),
-    ...executionsOf({ database, store, programs, orchestrator, reader, results, access, audit, onFault: fault }, deps),
+    ...secrets,
+    ...started,
+    ...wireIncoming({ ...deps, ...started, ...secrets, audit }),
     statistics: createStatistics({ database, now: systemClock.now }),
-    onParked,
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },

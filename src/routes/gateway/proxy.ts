@@ -2,6 +2,8 @@ import type { Readable } from "node:stream";
 import { type Context, Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Secret } from "../../platform/crypto/secret.ts";
+import { HOOK_ROUTES } from "../../schema/routes/triggers.ts";
+import { HOOK_BYTES_MAX } from "../../schema/triggers/deliveries.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { noSuchRoute } from "../http/errors.ts";
@@ -31,23 +33,27 @@ export interface ProxyDeps {
 }
 
 const MCP_PATH = "/mcp";
+const HOOK_METHODS = Object.values(HOOK_ROUTES).map(({ method }) => method.toUpperCase());
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
  * The server's API for those who have a session: `/flow/{rest}` is its `/api/{rest}`, and `/mcp` its MCP server. Whether the
  * session is valid, and what its user may do, the server decides with every call, by its database: nothing is kept here that
- * could be out of date. Health alone needs no session, as there.
+ * could be out of date. Health needs no session, as there, and `/hooks/{rest}`, whose senders the server knows by what they sign.
  */
 export function proxyRoutes(deps: ProxyDeps) {
-  const pass = (c: Context<GatewayEnvironment>) => forwarded(c, deps, apiPath(c), identity(c, deps));
+  const pass = (c: Context<GatewayEnvironment>) =>
+    forwarded(c, deps, apiPath(c), { ...requestHeaders(c), ...identity(c, deps) });
   return new Hono<GatewayEnvironment>()
-    .get("/flow/health", (c) => forwarded(c, deps, "/api/health", {}))
+    .get("/flow/health", (c) => forwarded(c, deps, "/api/health", requestHeaders(c)))
+    .on(HOOK_METHODS, "/hooks/:rest{.+}", (c) => forwarded(c, deps, hookPath(c), hookHeaders(c), HOOK_BYTES_MAX))
     .on(METHODS, "/flow/:rest{.+}", pass)
     .on(METHODS, MCP_PATH, (c) => {
       // As the protocol demands; a browser names the page with every call.
       const origin = c.req.header("origin");
       if (origin !== undefined && c.var.isAllowedOrigin !== true) throw unknownOrigin(origin);
-      return forwarded(c, deps, `${MCP_PATH}${new URL(c.req.url).search}`, identity(c, deps));
+      const path = `${MCP_PATH}${new URL(c.req.url).search}`;
+      return forwarded(c, deps, path, { ...requestHeaders(c), ...identity(c, deps) });
     });
 }
 
@@ -63,6 +69,29 @@ function apiPath(c: Context): string {
   }
   return `/api${pathname.slice("/flow".length)}${search}`;
 }
+
+/** The address of a delivery as it came: below `/hooks/` nothing else is served. */
+function hookPath(c: Context): string {
+  const { pathname, search } = new URL(c.req.url);
+  if (!pathname.startsWith("/hooks/") || GOES_UP.test(decoded(pathname))) return noSuchRoute(c);
+  return `${pathname}${search}`;
+}
+
+/**
+ * All headers of a delivery, because any may be signed or prove something, but those that a server believes of a gateway or a proxy, a
+ * browser's cookies, and those that are about the connection.
+ */
+function hookHeaders(c: Context): Record<string, string> {
+  const ofConnection = (c.req.header("connection") ?? "").split(",").map((name) => name.trim().toLowerCase());
+  const given = Object.entries(c.req.header()).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && !NOT_PASSED.test(entry[0]) && !ofConnection.includes(entry[0]),
+  );
+  return Object.fromEntries(given);
+}
+
+const NOT_PASSED =
+  /^(?:x-flow-.*|x-forwarded-.*|forwarded|x-real-ip|cookie|host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|content-length)$/;
 
 /** A segment `.` or `..`, also with parameters (`..;`), once the address is decoded. */
 const GOES_UP = /[/\\]\.\.?(?:[/\\;]|$)/;
@@ -91,16 +120,16 @@ async function forwarded(
   c: Context<GatewayEnvironment>,
   deps: ProxyDeps,
   path: string,
-  identified: Record<string, string>,
+  headers: Readonly<Record<string, string>>,
+  bytesMax = BODY_BYTES_MAX,
 ): Promise<Response> {
   // Aborted when the caller leaves. A gateway that stops answers what is under way, and ends live streams alone.
   const { signal } = c.req.raw;
   try {
-    const body = await bodyOf(c.req.raw);
+    const body = await bodyOf(c.req.raw, bytesMax);
     const { method } = c.req;
-    const headers = { ...requestHeaders(c), ...identified };
-    // An MCP call is answered when its tool has ended; until then nothing is said where no progress is.
-    const mayBeSilent = c.req.path === MCP_PATH;
+    // An MCP call is answered when its tool has ended, a delivery maybe with its execution; until then nothing is said where no progress is.
+    const mayBeSilent = c.req.path === MCP_PATH || c.req.path.startsWith("/hooks/");
     const answer = await deps.forward({ method, path, headers, body, mayBeSilent, signal });
     return await answered(c, answer, deps.stopping);
   } catch (error) {
@@ -170,10 +199,10 @@ function streamOf(body: Readable, ending: AbortSignal | undefined): ReadableStre
 }
 
 /** Up to its limit. A body with a length is read at once, any other is streamed and counted on its way. */
-async function bodyOf(request: Request): Promise<Uint8Array | AsyncIterable<Uint8Array> | undefined> {
+async function bodyOf(request: Request, bytesMax: number): Promise<Uint8Array | AsyncIterable<Uint8Array> | undefined> {
   if (request.method === "GET" || request.method === "HEAD") return undefined;
-  if (request.headers.has("content-length")) return await readBody(request, BODY_BYTES_MAX);
-  return request.body === null ? undefined : limitedBody(request, BODY_BYTES_MAX);
+  if (request.headers.has("content-length")) return await readBody(request, bytesMax);
+  return request.body === null ? undefined : limitedBody(request, bytesMax);
 }
 
 /**

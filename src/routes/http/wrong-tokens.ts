@@ -31,7 +31,12 @@ const ADDRESSES_MAX = 10_000;
  * sends. So no one can lock out a caller behind the same proxy. `stopping` ends every wait.
  */
 export function createWrongTokens(stopping: AbortSignal): WrongTokens {
-  const limit = createRateLimit({ perMinute: PER_MINUTE, keysMax: ADDRESSES_MAX, now: () => performance.now() });
+  const limit = createRateLimit({
+    uses: PER_MINUTE,
+    withinMs: 60_000,
+    keysMax: ADDRESSES_MAX,
+    now: () => performance.now(),
+  });
   const take = createPlaces({ perKey: HELD_MAX, inAll: HELD_IN_ALL_MAX });
   return {
     async hold(c) {

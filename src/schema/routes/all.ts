@@ -11,7 +11,7 @@ import { RESULT_ROUTES } from "./results.ts";
 import { ROLE_ROUTES } from "./roles.ts";
 import { STEERING_ROUTES } from "./steering.ts";
 import { HEALTH_ROUTES, METRICS_ROUTES, OPENAPI_ROUTES, STATS_ROUTES } from "./system.ts";
-import { TRIGGER_ROUTES } from "./triggers.ts";
+import { HOOK_ROUTES, TRIGGER_ROUTES } from "./triggers.ts";
 import { LOGIN_SESSION_ROUTES, USER_ROUTES } from "./users.ts";
 import { COMMAND_ROUTES, EVENT_ROUTES, POOL_ROUTES, WORKER_ROUTES } from "./workers.ts";
 
@@ -25,6 +25,7 @@ export const ROUTE_GROUPS = {
   steering: STEERING_ROUTES,
   trigger: TRIGGER_ROUTES,
   stats: STATS_ROUTES,
+  hook: HOOK_ROUTES,
   mcpLifecycle: MCP_LIFECYCLE_ROUTES,
   stream: STREAM_ROUTES,
   worker: WORKER_ROUTES,

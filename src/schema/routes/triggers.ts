@@ -10,6 +10,7 @@ import {
   TriggersAnswer,
   TriggersQuery,
 } from "../triggers/answers.ts";
+import { HookAnswer } from "../triggers/deliveries.ts";
 import { contract } from "./contract.ts";
 
 /** Triggers: what starts playbooks by itself (control, section 3). */
@@ -87,5 +88,26 @@ function change<const W extends "enable" | "disable">(what: W, summary: string) 
     bodyOptional: true,
     answer: TriggerAnswer,
     refusals: [404, 413, 422],
+  });
+}
+
+/** Deliveries of webhooks (control, section 3): who sends them is known by what the trigger says, not by a token. */
+export const HOOK_ROUTES = {
+  deliver: delivery("post"),
+  deliverPut: delivery("put"),
+} as const;
+
+/** The route of a delivery. Its body is taken as it comes: its bytes are what was signed. */
+function delivery<const M extends "post" | "put">(method: M) {
+  return contract({
+    method,
+    path: "/hooks/:path{.+}",
+    summary:
+      "Takes a delivery of a webhook: starts the playbook of the trigger that has this path, once however often the same delivery comes. The body is what the sender sends: JSON, a form, or text",
+    access: "anonymous",
+    bodyLimit: "hook",
+    answer: HookAnswer,
+    status: 202,
+    refusals: [401, 404, 413, 422, 429, 502],
   });
 }

@@ -1,4 +1,6 @@
-import { type JsonObject, own } from "../words/json.ts";
+import type { JsonObject } from "../words/json.ts";
+import type { NatsTrigger } from "./nats-trigger.ts";
+import type { WebhookTrigger } from "./webhook.ts";
 
 /*
  * A trigger after loading (control, section 3): every spelling normalised, plain JSON, kept as it is in the database. Templates of `input`
@@ -57,12 +59,14 @@ export interface Trigger {
   schedule?: Schedule;
   execution?: WatchedExecutions;
   signal?: { name: string };
-  webhook?: JsonObject;
-  nats?: JsonObject;
+  webhook?: WebhookTrigger;
+  nats?: NatsTrigger;
   catchup: Catchup;
   overlap: Overlap;
   /** Inputs of the execution, with templates over `trigger` and what the kind brings. */
   input: JsonObject;
+  /** Template of a map that is the input too; `input` wins. What is no map is the input `payload`. */
+  inputFrom?: string;
 }
 
 /** A trigger, and the playbook that it starts. */
@@ -77,6 +81,5 @@ export interface TriggerOf {
  * webhook. Null for other kinds.
  */
 export function addressOf({ webhook }: Trigger): string | null {
-  const path = webhook === undefined ? undefined : own(webhook, "path");
-  return typeof path === "string" ? path : null;
+  return webhook?.path ?? null;
 }

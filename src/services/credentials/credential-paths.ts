@@ -31,22 +31,24 @@ export function defaultOf(database: Database, given: CredentialDefault | undefin
 export interface CredentialUse {
   /** The execution whose task needs it. */
   executionId?: string;
+  /** The playbook whose trigger needs it, where there is no execution yet. */
+  path?: string;
 }
 
 /**
- * Throws `FlowError` FORBIDDEN if a credential is not for the playbook that the execution runs, so that the accounts of the service
+ * Throws `FlowError` FORBIDDEN if a credential is not for the playbook that the execution runs, or that the trigger starts, so that the accounts of the service
  * and of a team are not available to every author of a playbook. A worker names the execution it asks for; an operator need not.
  */
 export async function checkCredentialUse(
   database: Database,
   { name, meta }: { name: string; meta: JsonObject | null },
-  { executionId }: CredentialUse,
+  { executionId, path: ofTrigger }: CredentialUse,
   { isWorker, byDefault }: { isWorker: boolean; byDefault: CredentialDefault },
 ): Promise<void> {
-  if (executionId === undefined && !isWorker) return;
+  if (executionId === undefined && ofTrigger === undefined && !isWorker) return;
   const { listed, patterns } = credentialPlaybooks(meta, byDefault);
   if (!listed && byDefault === "open") return;
-  const path = executionId === undefined ? undefined : await findPath(database, { executionId });
+  const path = executionId === undefined ? ofTrigger : await findPath(database, { executionId });
   if (path !== undefined && patterns.some((pattern) => matchesPattern(pattern, path))) return;
   const who = path === undefined ? "a request without one of their executions" : `playbook '${path}'`;
   const whom = patterns.length > 0 ? `for the playbooks ${patterns.join(", ")} and` : "for no playbook yet, and so";

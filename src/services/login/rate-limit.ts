@@ -13,7 +13,7 @@ export type LoginLimit = (address: string, domain: string) => void;
  * after 60/`perMinute` seconds. `now` is milliseconds.
  */
 export function createLoginLimit(perMinute: number, now: () => number): LoginLimit {
-  const limit = createRateLimit({ perMinute, keysMax: KEYS_MAX, now });
+  const limit = createRateLimit({ uses: perMinute, withinMs: 60_000, keysMax: KEYS_MAX, now });
   return (address, domain) => {
     const waitMs = limit(`${networkOf(address)} ${domain}`);
     if (waitMs === 0) return;

@@ -2,7 +2,7 @@ import { compileTemplate } from "../../language/template/template.ts";
 import { objectScope } from "../../language/views/scope.ts";
 import type { TriggerRow } from "../../repositories/triggers/triggers.ts";
 import { messageOf } from "../../schema/words/errors.ts";
-import type { JsonObject } from "../../schema/words/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../schema/words/json.ts";
 
 /** What a fire is about, beside its trigger. */
 export interface FireScope {
@@ -39,9 +39,12 @@ export function renderInput(
   env: JsonObject,
 ): { input: string } | { reason: string } {
   try {
-    const given = fireScope(row, scope, env);
-    const input = compileTemplate(row.definition.input).render(objectScope(given), { now: () => scope.firedAt });
-    return { input: JSON.stringify(input) };
+    const given = objectScope(fireScope(row, scope, env));
+    const render = (source: Json) => compileTemplate(source).render(given, { now: () => scope.firedAt });
+    const { input, inputFrom } = row.definition;
+    const payload = inputFrom === undefined ? {} : render(inputFrom);
+    const base = isJsonObject(payload) ? payload : { payload };
+    return { input: JSON.stringify({ ...base, ...(render(input) as JsonObject) }) };
   } catch (error) {
     return { reason: `Its input could not be made: ${messageOf(error)}` };
   }

@@ -19,7 +19,7 @@ import { isStorable } from "../../schema/words/wire.ts";
 import { nextTimeOf } from "../catalog/activate-triggers.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor, textCursor } from "../pagination-cursor.ts";
-import { renderInput } from "./fire-scope.ts";
+import { type FireScope, fireScope, renderInput } from "./fire-scope.ts";
 import { createStartFires, type StartFires, type StartFiresDeps, TAKEN_MS } from "./start-fires.ts";
 import { createSweep } from "./sweep.ts";
 import { fireForEnds } from "./watch-ends.ts";
@@ -59,6 +59,8 @@ export interface Fired {
   reason: string | null;
   /** The trigger has fired for this key before, and this is what came of it. */
   isRepeated: boolean;
+  /** When it fired: for a repeat, the first time. Milliseconds since 1970. */
+  firedAt: number;
 }
 
 /** The use cases of triggers. Unknown ids: `FlowError` NOT_FOUND. */
@@ -82,6 +84,8 @@ export interface Triggers {
   fire(trigger: TriggerRow, delivery: Delivery): Promise<Fired>;
   /** The same for several deliveries, each with its trigger, written together. In their order. */
   fireMany(deliveries: readonly { trigger: TriggerRow; delivery: Delivery }[]): Promise<Fired[]>;
+  /** The names that the trigger's templates read for a delivery. */
+  scope(trigger: TriggerRow, about: FireScope): JsonObject;
   /** Fires what has come due and decides about what waits. For the background. */
   sweep(): Promise<void>;
 }
@@ -139,6 +143,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       return fired;
     },
     fireMany,
+    scope: (trigger, about) => fireScope(trigger, about, deps.env),
     sweep: createSweep({ ...deps, start, fireForEnds: () => fireForEnds(database, fireMany) }),
   };
 }
@@ -168,7 +173,8 @@ function createFireMany(deps: TriggersDeps, start: StartFires): Triggers["fireMa
         outcomes.get(fireId) ?? written.find((row) => row.triggerId === triggerId && row.key === key) ?? fire;
       const executionId = "executionId" in outcome ? outcome.executionId : null;
       const id = "fireId" in outcome ? outcome.fireId : fireId;
-      return { fireId: id, status: outcome.status, executionId, reason: outcome.reason, isRepeated };
+      const firedAt = "firedAt" in outcome ? new Date(outcome.firedAt).getTime() : fire.firedAt;
+      return { fireId: id, status: outcome.status, executionId, reason: outcome.reason, isRepeated, firedAt };
     });
   };
 }

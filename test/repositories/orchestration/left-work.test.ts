@@ -19,6 +19,7 @@ const NONE: LeftWork & { nextMs: number | null } = {
   signals: false,
   triggers: false,
   watchers: false,
+  streams: false,
 };
 
 let database: Database;
@@ -121,4 +122,21 @@ test("an operation on many executions is found while it is under way, and not wh
     });
     assert.deepEqual(found, { ...NONE, bulk }, status);
   }
+});
+
+test("a trigger that reads a stream, and one that did so a moment ago", async () => {
+  const reads = (enabled: boolean) =>
+    foundAfter(
+      (sql) => sql`insert into flow.trigger (trigger_id, document, path, name, kind, definition, version, enabled)
+        values (1, 'd', 'p', 'n', 'nats', '{}', 1, ${enabled})`,
+    );
+  assert.equal((await reads(true)).streams, true);
+  assert.equal((await reads(false)).streams, false);
+  const held = (ends: string) =>
+    foundAfter(
+      (sql) => sql`insert into flow.lease (name, holder, token, acquired_at, expires_at)
+        values ('trigger/1', 'a', 1, now() - interval '1 minute', now() + ${ends}::interval)`,
+    );
+  assert.equal((await held("5 seconds")).streams, true);
+  assert.equal((await held("-5 seconds")).streams, false);
 });

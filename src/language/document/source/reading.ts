@@ -15,7 +15,7 @@ export interface Reading {
   /** What starts the playbook by itself. */
   readonly triggers: Trigger[];
   /** Values with templates that are rendered without an execution, and the names that these can read. */
-  readonly apart: { place: Place; names: ReadonlySet<string> }[];
+  readonly apart: { place: Place; names: ReadonlySet<string>; condition?: true }[];
   /** Names of steps that something refers to. */
   readonly targets: Target[];
   /** Names of workbook tools that tasks refer to. */

@@ -3,18 +3,20 @@ import { OVERLAPS, TRIGGER_KINDS, type Trigger, type TriggerKind } from "../../.
 import { isJsonObject, type JsonObject } from "../../../schema/words/json.ts";
 import { field, isMap, type Place, textOf } from "../source/place.ts";
 import { checkKeys, type Reading } from "../source/reading.ts";
+import { readNats } from "./nats.ts";
 import { readCatchup, readSchedule } from "./schedule.ts";
-import { NAME_MAX, readNats, readSignal, readWatched, readWebhook } from "./sources.ts";
+import { NAME_MAX, readSignal, readWatched } from "./sources.ts";
+import { readWebhook } from "./webhook.ts";
 
 /** Triggers of one document. Registering writes a row for each. */
 const TRIGGERS_MAX = 100;
 
 /** What the templates of a trigger can read beside `trigger` and `env`, by its kind (control, rule 39). */
-export const TRIGGER_NAMES: Readonly<Record<TriggerKind, readonly string[]>> = {
+const TRIGGER_NAMES: Readonly<Record<TriggerKind, readonly string[]>> = {
   schedule: [],
   webhook: ["body", "headers", "query", "method"],
   execution: [],
-  nats: ["body", "headers", "subject"],
+  nats: ["body", "headers", "subject", "message"],
   signal: ["signal"],
 };
 
@@ -114,9 +116,9 @@ function readSection(reading: Reading, kind: TriggerKind, place: Place | undefin
     case "signal":
       return { signal: readSignal(reading, place) };
     case "webhook":
-      return { webhook: readWebhook(reading, place) };
+      return { webhook: readWebhook(reading, place, namesOf(kind)) };
     case "nats":
-      return { nats: readNats(reading, place) };
+      return { nats: readNats(reading, place, namesOf(kind)) };
   }
 }
 

@@ -1,7 +1,5 @@
 import { ExecutionSection, SignalSection } from "../../../schema/documents/trigger-document.ts";
-import { NatsSection, WebhookSection, WebhookVerify } from "../../../schema/documents/trigger-sources.ts";
 import type { WatchedExecutions } from "../../../schema/triggers/trigger.ts";
-import { isJsonObject, type JsonObject } from "../../../schema/words/json.ts";
 import { didYouMean } from "../source/hints.ts";
 import { field, type Place, textOf } from "../source/place.ts";
 import { checkKeys, type Reading } from "../source/reading.ts";
@@ -42,17 +40,4 @@ export function readSignal(reading: Reading, place: Place): { name: string } {
     );
   }
   return { name };
-}
-
-/** `webhook` of a trigger as it is kept; reports what is wrong with it. */
-export function readWebhook(reading: Reading, place: Place): JsonObject {
-  checkKeys(reading, place, WebhookSection);
-  checkKeys(reading, field(place, "verify"), WebhookVerify);
-  return isJsonObject(place.value) ? place.value : {};
-}
-
-/** `nats` of a trigger as it is kept; reports what is wrong with it. */
-export function readNats(reading: Reading, place: Place): JsonObject {
-  checkKeys(reading, place, NatsSection);
-  return isJsonObject(place.value) ? place.value : {};
 }
