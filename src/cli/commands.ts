@@ -60,6 +60,14 @@ const RUN: CliCommand = {
       many: true,
       summary: "Signal for the steps that wait for it, with a key NAME[KEY]=JSON; here only; may be repeated",
     },
+    {
+      name: "answer",
+      value: "STEP=WORD",
+      many: true,
+      summary:
+        "Answer to the approval of a step: approve or reject, with data STEP=approve:JSON; here only; may be repeated",
+    },
+    { name: "yes", summary: "Approve whatever is asked for; here only" },
     { name: "record", value: "FILE", summary: "Write every event to a file, one JSON object per line" },
     { name: "json", summary: "Print the outcome as one JSON object, alone on standard output" },
     { name: "quiet", summary: "Show no progress and no output of tools: only warnings, errors and the outcome" },
@@ -94,7 +102,8 @@ Examples
   flow run load.yaml --workload @inputs.json --json | jq .result
   flow run load.yaml --target fetch --record events.jsonl
   flow run load.yaml --from publish --using events.jsonl
-  flow run order.yaml --signal 'payment={"amount": 12}'`,
+  flow run order.yaml --signal 'payment={"amount": 12}'
+  flow run release.yaml --answer 'release=approve:{"window": "now"}'`,
   load: async () => (await import("./run/run.ts")).runPlaybook,
 };
 

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { type Advance, beginAdvance, continueAdvance } from "../engine/decide/advance.ts";
+import { dueOfApproval } from "../engine/decide/approvals.ts";
 import { type StartRequest, startExecution } from "../engine/decide/start.ts";
 import { startLabels } from "../engine/decide/start-labels.ts";
 import { outOfTime, timeLimit } from "../engine/decide/time-limit.ts";
@@ -17,6 +18,7 @@ import { runCommand } from "../worker/command/run-command.ts";
 import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
 import { createEventLoopTurns } from "../worker/yield-to-event-loop.ts";
+import type { AnswerApproval, LocalApprovals } from "./approvals.ts";
 import type { LocalResults } from "./results.ts";
 import { createWaits, type LocalSignal, type LocalWaits, neverSent } from "./waits.ts";
 
@@ -33,6 +35,8 @@ export interface LocalDeps extends WorkerDeps {
   scopes?: Pick<LocalResults, "began" | "stepEnded" | "ended">;
   /** What each execution is sent. Default: nothing. */
   signals?: readonly LocalSignal[];
+  /** Who answers its approvals. Default: no person. */
+  answer?: AnswerApproval;
   /** Sees every event as it is folded, with the state after it. */
   observe(state: ExecutionState, events: readonly FlowEvent[]): void;
 }
@@ -69,11 +73,12 @@ export async function runExecution(
   const openWaits = () =>
     (waits ??= createWaits({
       ...{ clock: deps.clock, state, signals: deps.signals ?? [] },
-      wake: ({ command_id, step }) => inject({ type: "command.woken", at: now(), command_id, step }),
+      wake: ({ command_id, step }) => inject(dueEvent(state, command_id, step, now())),
       goOn: (command) => queue.add([command]),
     }));
   const endIfForever = () => {
     if (isTerminal(state.status) || waits?.isForever() !== true || !queue.isIdle()) return;
+    if (approvals?.isAsking() === true) return;
     inject({ type: "workflow.failed", at: now(), error: neverSent(state) });
   };
   const queue = createQueue(deps.capacity, (command) => runOne(command).catch(finished.reject), endIfForever);
@@ -88,7 +93,17 @@ export async function runExecution(
     if (isTerminal(state.status)) end();
     else queue.add(progress.commands);
     waits?.observe(progress.events);
+    if (progress.events.some(({ type }) => type === "approval.opened")) approvals ??= await openApprovals();
+    approvals?.observe(progress.events);
     return verdict;
+  };
+  let approvals: LocalApprovals | undefined;
+  const openApprovals = async () => {
+    const { createLocalApprovals } = await import("./approvals.ts");
+    const { clock, answer = () => Promise.resolve(undefined) } = deps;
+    return createLocalApprovals({
+      ...{ clock, state, answer, decide: inOrder, onSilence: endIfForever, onFault: finished.reject },
+    });
   };
   const end = () => {
     queue.clear();
@@ -109,10 +124,19 @@ export async function runExecution(
   } finally {
     stopWatching();
     waits?.end();
+    approvals?.end();
     stop.abort(new FlowError("CANCELLED", "The execution has ended"));
     await queue.idle();
   }
   return state;
+}
+
+/** What has come due of a command that waits: people are to be reminded, or it goes on. */
+function dueEvent(state: ExecutionState, command_id: string, step: string, at: number): FlowEvent {
+  const parked = openCommand(state, command_id)?.parked;
+  const isOver = parked?.wake_at !== undefined && Date.parse(parked.wake_at) <= at;
+  const due = parked === undefined || isOver ? undefined : dueOfApproval(command_id, step, parked, at);
+  return due ?? { type: "command.woken", at, command_id, step };
 }
 
 /** A signal as it enters the log. */

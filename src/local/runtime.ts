@@ -17,6 +17,7 @@ import type { FlowEvent } from "../schema/words/event.ts";
 import type { JsonObject } from "../schema/words/json.ts";
 import type { Tool } from "../tools/contract/tool.ts";
 import type { TaskLine } from "../worker/deps.ts";
+import type { AnswerApproval } from "./approvals.ts";
 import { createFileCatalog, folderOf, type LocalPlaybook } from "./catalog.ts";
 import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "./execution.ts";
 import { createFamily } from "./family.ts";
@@ -44,6 +45,8 @@ export interface LocalRuntimeOptions {
   capacity?: number;
   /** What each execution is sent. Default: nothing. */
   signals?: readonly LocalSignal[];
+  /** Who answers approvals. Default: no person. */
+  answer?: AnswerApproval;
   clock?: Clock;
   random?: () => number;
   observe?: (state: ExecutionState, events: readonly FlowEvent[]) => void;
@@ -95,6 +98,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
     newId,
     capacity: options.capacity ?? CAPACITY_DEFAULT,
     signals: options.signals ?? [],
+    ...(options.answer !== undefined && { answer: options.answer }),
     observe: options.observe ?? (() => undefined),
     log: options.log ?? (() => undefined),
   };

@@ -1,5 +1,6 @@
 import type { EventRecord, LogEntry, LogOwner } from "../schema/rules/event-record.ts";
 import type { Origin } from "../schema/rules/origin.ts";
+import type { ApprovalDecision, ApprovalOutcome, ApprovalRequest, People } from "../schema/words/approval.ts";
 import type { AuditEntry } from "../schema/words/audit-entry.ts";
 import type { Command, Wait } from "../schema/words/command.ts";
 import type { Json, JsonObject } from "../schema/words/json.ts";
@@ -92,6 +93,36 @@ export interface ParkedCommand {
   signal?: { name: string; key: string };
 }
 
+/** An approval that is opened, or what changes of one. */
+export interface ApprovalChange {
+  approvalId: string;
+  /** Present exactly when it is opened. */
+  opened?: {
+    commandId: string;
+    step: string;
+    iteration?: number;
+    request: ApprovalRequest;
+    /** When it expires, milliseconds since 1970; absent: never. */
+    dueAt?: number;
+  };
+  /** What people have said, in its order. */
+  decisions: ApprovalDecision[];
+  /** Who may decide besides, from now on. */
+  escalatedTo?: People;
+  /** Present when it is closed. */
+  outcome?: ApprovalOutcome;
+}
+
+/** A playbook that is to be run to tell people of an approval. */
+export interface ApprovalMessage {
+  approvalId: string;
+  /** Of the approval, from 1. */
+  number: number;
+  playbook: string;
+  /** With `messageLink` in the place of the link. */
+  input: JsonObject;
+}
+
 /** What to read of the PENDING commands with one requirement. Default of `after`: from the oldest on. */
 export interface PendingWanted {
   requirement: Requirement;
@@ -172,6 +203,10 @@ export interface ExecutionChange extends LogOwner {
   parked?: readonly ParkedCommand[];
   /** Commands that wait no longer, or not while the execution is paused. Those for signals wait on, without a time. */
   unparked?: readonly string[];
+  /** What changes of approvals, each once. */
+  approvals?: readonly ApprovalChange[];
+  /** Messages about approvals that are to be sent. */
+  messages?: readonly ApprovalMessage[];
   snapshot?: Snapshot;
 }
 

@@ -14,6 +14,7 @@ import type { LoginSessions } from "../services/access/login-sessions.ts";
 import type { Roles } from "../services/access/roles.ts";
 import type { SessionChanges } from "../services/access/session-changes.ts";
 import type { Users } from "../services/access/users.ts";
+import type { Approvals } from "../services/approvals/approvals.ts";
 import type { BulkOperations } from "../services/bulk/bulk.ts";
 import type { Catalog } from "../services/catalog/catalog.ts";
 import type { Credentials } from "../services/credentials/credentials.ts";
@@ -43,6 +44,7 @@ import { loginSessionRoutes } from "./access/login-sessions.ts";
 import { authRoutes } from "./access/me.ts";
 import { roleRoutes } from "./access/roles.ts";
 import { userRoutes } from "./access/users.ts";
+import { approvalRoutes } from "./approvals/approvals.ts";
 import { catalogRoutes } from "./catalog/catalog.ts";
 import { credentialRoutes } from "./credentials/credentials.ts";
 import { secretRoutes } from "./credentials/key-rotation.ts";
@@ -101,6 +103,7 @@ export interface AppDeps {
   signals: Pick<KeyedSignals, "send">;
   triggers: Triggers;
   statistics: Statistics;
+  approvals: Approvals;
   orchestrator: Pick<Orchestrator, "claim" | "report">;
   workers: Workers;
   claimSecrets: ClaimSecrets;
@@ -180,6 +183,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     catalog: catalogRoutes(deps.catalog, deps.audit),
     execute: executeRoutes(deps.executions, deps.stopping),
     execution: executionRoutes(deps.executions, deps.stopping, deps.audit),
+    approval: approvalRoutes(deps.approvals, deps.audit),
     steering: steeringRoutes(deps.executions, deps.signals, deps.bulk, deps.audit),
     trigger: triggerRoutes(deps.triggers, deps.audit),
     stats: statisticsRoutes(deps.statistics),

@@ -43,15 +43,21 @@ export interface ReplayOutcome {
 /** Events that the engine decides; all others are given to it. `workflow.failed` is given too, at a time limit. */
 const DECIDED: ReadonlySet<string> = new Set<EventType>([
   ...(["workflow.initialized", "command.issued", "command.cancelled", "loop.started", "loop.results.stored"] as const),
-  "loop.results.kept",
+  ...(["loop.results.kept", "approval.opened", "approval.notified", "approval.closed"] as const),
   ...(["loop.done", "step.completed", "step.failed", "step.skipped", "next.evaluated"] as const),
   ...(["workflow.completed", "workflow.failed", "playbook.completed", "playbook.failed"] as const),
 ]);
 
 /** Whether the engine decides it. What a rerun takes over of its original is given to it: these steps did not end here. */
 function isDecided(record: EventRecord): boolean {
+  if (record.event_type === "command.woken") return isWokenByDecision(fromRecord(record) as EventOf<"command.woken">);
   if (!DECIDED.has(record.event_type)) return false;
   return !record.event_type.startsWith("step.") || (fromRecord(record) as { kept?: unknown }).kept === undefined;
+}
+
+/** A signal or people have woken it; else its time has come. */
+function isWokenByDecision({ signal, approval }: EventOf<"command.woken">): boolean {
+  return signal !== undefined || approval !== undefined;
 }
 
 /** Fields that are not compared: times, and what names the version. */

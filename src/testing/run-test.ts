@@ -2,6 +2,7 @@ import { resultOf } from "../engine/state/results.ts";
 import { type ExecutionState, emptyState } from "../engine/state/state.ts";
 import { loadedReferences } from "../language/template/loaded-references.ts";
 import { ResultView } from "../language/views/result-view.ts";
+import { givenAnswers, type LocalAnswer } from "../local/approvals.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "../local/execution.ts";
 import { createFamily } from "../local/family.ts";
@@ -177,6 +178,7 @@ function depsOf(
     newId: () => String(++lastId),
     capacity: CAPACITY_DEFAULT,
     signals: signalsOf(test),
+    answer: givenAnswers(answersOf(test)),
     observe: () => undefined,
     log: () => undefined,
   };
@@ -186,14 +188,27 @@ function depsOf(
 function signalsOf({ signals = {} }: TestCase): LocalSignal[] {
   return Object.entries(signals).flatMap(([name, given]) =>
     [given].flat().map(({ data = null, key, after = 0 }) => {
-      const afterMs = durationMs(after);
-      if (afterMs !== undefined) return { signal: { name, data, ...defined({ key }) }, afterMs };
-      throw new FlowError(
-        "INVALID_INPUT",
-        `signals.${name}: \`after\` must be 250ms, 30s, 1h30m, 2d or seconds, not ${after}`,
-      );
+      return { signal: { name, data, ...defined({ key }) }, afterMs: afterMsOf(after, `signals.${name}`) };
     }),
   );
+}
+
+/** Throws `FlowError` INVALID_INPUT. */
+function answersOf({ approvals = {} }: TestCase): Record<string, LocalAnswer[]> {
+  const entries = Object.entries(approvals).map(([step, given]): [string, LocalAnswer[]] => [
+    step,
+    [given].flat().map(({ decision = "approve", after = 0, ...said }) => ({
+      ...{ decision, afterMs: afterMsOf(after, `approvals.${step}`) },
+      ...said,
+    })),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function afterMsOf(after: string | number, where: string): number {
+  const ms = durationMs(after);
+  if (ms !== undefined) return ms;
+  throw new FlowError("INVALID_INPUT", `${where}: \`after\` must be 250ms, 30s, 1h30m, 2d or seconds, not ${after}`);
 }
 
 async function check(

@@ -189,6 +189,7 @@ function withDefaults({ defaults }: TestDocument, test: TestCase): TestCase {
     credentials: { ...defaults.credentials, ...test.credentials },
     mocks: { ...mocks, ...test.mocks },
     signals: { ...defaults.signals, ...test.signals },
+    approvals: { ...defaults.approvals, ...test.approvals },
     run_real: [...(defaults.run_real ?? []), ...(test.run_real ?? [])],
   };
 }

@@ -513,6 +513,10 @@ const SLIP_CASES: RuleCase[] = [
         '{ kind: wait, signal: "", on_timeout: stop }',
         '{ kind: wait, signal: paid, for: 1h, when: "{{ signal.data.ok }}" }',
         "{ kind: wait, for: 1h, key: k, when: true }",
+        "{ kind: wait, approval: { form: 3, required: 0 } }",
+        "{ kind: wait, approval: { title: t, form: { $ref: x }, remind_every: soon, escalate: { after: 1d }, notify: { input: {} } } }",
+        "{ kind: wait, approval: { title: t, approvers: { roles: [1] }, rejections: 21, titel: t }, signal: s }",
+        '{ kind: wait, approval: { title: "{{ workload.pause }}", required: "{{ workload.pause }}" } }',
       ]
         .map((task) => `      - ${task}\n`)
         .join(""),
@@ -521,6 +525,10 @@ const SLIP_CASES: RuleCase[] = [
       ...["7:7", "7:28", "8:42", "9:30", "10:30", "11:60"].map((place) => `${place} wrong-wait`),
       "12:41 unknown-variable",
       ...["13:9", "14:31", "14:47", "15:31", "16:37", "16:46"].map((place) => `${place} wrong-wait`),
+      ...["17:33", "17:41", "17:54", "18:51", "18:78", "18:94", "18:117"].map((place) => `${place} wrong-wait`),
+      "18:117 wrong-option",
+      ...["19:33", "19:65", "19:84"].map((place) => `${place} wrong-wait`),
+      ...["19:88 unknown-key", "20:55 unknown-variable"],
     ],
     hint: "put the other tasks into a step before or after it",
   },

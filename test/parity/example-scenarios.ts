@@ -49,6 +49,7 @@ export function exampleScenarios({ api, mcp, nobody, csv }: ExampleServers): Sce
     example("poll_export", { every: 0.05 }),
     example("nightly_report"),
     example("await_payment", { patience: 0.1, reminders: 1 }),
+    example("release_approval", { patience: 0.1 }),
     example("price_alert"),
     example("price_alert", { limit: 5 }),
     example("compare_quotes", {}, parts),

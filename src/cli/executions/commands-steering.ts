@@ -130,5 +130,60 @@ Examples
   flow bulk status 7300`,
 };
 
+const APPROVAL_ID: CliArgument = { name: "approval", summary: "Id of the approval" };
+
+/** `flow approvals approve` and `reject`. */
+function decideCommand(decision: "approve" | "reject", summary: string): CliCommand {
+  return {
+    ...{ name: decision, summary },
+    arguments: [APPROVAL_ID],
+    options: [
+      { name: "data", value: "JSON", summary: "What its form asks for, or @FILE" },
+      { name: "comment", value: "TEXT", summary: "What you want to say besides; the step gets it too" },
+      ...SERVER_OPTIONS,
+    ],
+    load: async () => (await import("./approvals.ts")).decideApproval(decision),
+  };
+}
+
+const APPROVALS: CliCommandSet = {
+  name: "approvals",
+  summary: "List approvals that executions wait for, and decide over them",
+  commands: [
+    {
+      ...{ name: "list", summary: "List approvals, the newest first" },
+      arguments: [],
+      options: [
+        { name: "mine", summary: "Only those that are open, and over which you may decide and have not" },
+        {
+          name: "status",
+          value: "WORD",
+          choices: ["open", "approved", "rejected", "expired", "cancelled"],
+          summary: "Only those that are this",
+        },
+        { name: "execution", value: "ID", summary: "Only those of this execution" },
+        { name: "limit", value: "N", summary: "Most that are listed; default 100" },
+        ...SERVER_OPTIONS,
+      ],
+      load: async () => (await import("./approvals.ts")).listApprovals,
+    },
+    {
+      ...{ name: "show", summary: "Show what is asked, who may decide, and what they have said" },
+      arguments: [APPROVAL_ID],
+      options: SERVER_OPTIONS,
+      load: async () => (await import("./approvals.ts")).showApproval,
+    },
+    decideCommand("approve", "Approve"),
+    decideCommand("reject", "Reject: the step goes on with that as its result"),
+  ],
+  details: `Exit codes
+  0 done   1 closed, decided by you before, or the server cannot be reached   2 no such approval, not yours, or data that do not fit its form
+
+Examples
+  flow approvals list --mine
+  flow approvals approve 7212 --data '{"window": "tonight"}' --comment "after the backup"
+  flow approvals reject 7212 --comment "the changelog is missing"`,
+};
+
 /** The commands that steer what a server executes. */
-export const STEERING_COMMANDS: readonly CliEntry[] = [SKIP, SIGNAL, BULK];
+export const STEERING_COMMANDS: readonly CliEntry[] = [SKIP, SIGNAL, APPROVALS, BULK];

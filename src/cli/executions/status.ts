@@ -196,7 +196,9 @@ function isOf({ kind, step, iteration }: WaitingForAnswer, command: OpenCommandA
 }
 
 /** `waits until 2026-01-31T12:00:00.000Z, for 15m more`, `waits for signal 'paid' with key '4711'`. */
-function waitText({ kind, name, key, due }: WaitingForAnswer, now: number): string {
+function waitText({ kind, name, key, due, approval_id: approvalId }: WaitingForAnswer, now: number): string {
+  if (kind === "approval")
+    return `waits for approval ${approvalId ?? ""} '${cleanText(name ?? "")}'${due === undefined ? "" : ` until ${due}`}`;
   const of = key === undefined ? "" : ` with key '${cleanText(key)}'`;
   const what = kind === "signal" ? ` for signal '${cleanText(name ?? "")}'${of}${due === undefined ? "" : ","}` : "";
   if (due === undefined) return `waits${what}`;

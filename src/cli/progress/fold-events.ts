@@ -40,6 +40,12 @@ const FOLDED = {
   "execution.resumed": true,
   "step.overridden": true,
   "signal.received": true,
+  "approval.opened": true,
+  "approval.decided": true,
+  "approval.reminded": true,
+  "approval.escalated": true,
+  "approval.notified": true,
+  "approval.closed": true,
 } as const satisfies Record<EventType, true>;
 
 /** An execution whose events come from elsewhere. */

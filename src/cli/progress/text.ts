@@ -14,7 +14,12 @@ export function progressText(numbers: Readonly<JsonObject>): string {
 /** What a parked step waits for: `until 2026-01-31T12:00:00.000Z`, `for signal 'paid'`. */
 export function awaitedText({ wait, wake_at: until }: Pick<ParkedWork, "wait" | "wake_at">): string {
   const of = wait.kind === "signal" && wait.key !== undefined ? ` with key '${wait.key}'` : "";
-  const what = wait.kind === "signal" ? [`for signal '${wait.name}'${of}`] : [];
+  const what =
+    wait.kind === "signal"
+      ? [`for signal '${wait.name}'${of}`]
+      : wait.kind === "approval"
+        ? [`for an approval: ${wait.title}`]
+        : [];
   return [...what, ...(until === undefined ? [] : [`until ${until}`])].join(", at most ");
 }
 

@@ -2,6 +2,7 @@ import { createFileCredentials } from "../../adapters/file-credentials.ts";
 import { unknownInputs } from "../../engine/program/unknown-inputs.ts";
 import type { ExecutionState } from "../../engine/state/state.ts";
 import { childCalls } from "../../language/load/child-calls.ts";
+import type { AnswerApproval } from "../../local/approvals.ts";
 import { folderOf, type LocalPlaybook, shown } from "../../local/catalog.ts";
 import { createLocalRuntime, type LocalRuntime } from "../../local/runtime.ts";
 import type { LocalSignal } from "../../local/waits.ts";
@@ -37,7 +38,8 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
   }
   const watch = createWatch();
   const signals = signalsOf(options).map((signal) => ({ signal, afterMs: 0 }));
-  const parts = buildRuntime(config, await credentialsFile(config, options, io.folder), watch, signals);
+  const answer = await answersOf(input, watch);
+  const parts = buildRuntime(config, await credentialsFile(config, options, io.folder), watch, { signals, answer });
   const { runtime, tools, secretSource } = parts;
   try {
     const playbook = await withReuse(await loadNamed(runtime, input.arguments[0] ?? "", io), input, parts);
@@ -64,6 +66,22 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     await tools()?.close();
     await secretSource.close();
   }
+}
+
+/** Who answers approvals. Most runs have none. Throws `FlowError` USAGE. */
+async function answersOf(input: CliInput, watch: Watch): Promise<AnswerApproval> {
+  const { options, io } = input;
+  const quietDown = () => {
+    watch.progress.stop();
+    // A tree would draw over the question.
+    watch.progress = openProgress(watch.model, { ...options, quiet: true }, io);
+  };
+  const open = async () => (await import("./approvals.ts")).approvalAnswers(input, quietDown);
+  let answers = options["answer"] === undefined ? undefined : await open();
+  return async (question, signal) => {
+    answers ??= await open();
+    return await answers(question, signal);
+  };
 }
 
 /** With `--from` and `--using` the steps before that one answer from the record. */
@@ -114,7 +132,7 @@ function buildRuntime(
   config: Config,
   credentials: string | undefined,
   watch: Watch,
-  signals: readonly LocalSignal[],
+  told: { signals: readonly LocalSignal[]; answer: AnswerApproval },
 ): RuntimeParts {
   let tools: ToolRegistry | undefined;
   let reused: Reuse | undefined;
@@ -137,7 +155,7 @@ function buildRuntime(
     ...(isGiven(config, "mcpTokenHosts") && { mcpTokenHosts: config.mcpTokenHosts }),
     env: allowedEnvironment(config),
     capacity: config.localCapacity,
-    signals,
+    ...told,
     observe(state: ExecutionState, events: readonly FlowEvent[]) {
       watch.recorder?.observe(state, events);
       watch.progress.observe(watch.model.observe(state, events), events);

@@ -31,7 +31,7 @@ type Runtime = { where: "local" } | { where: "server"; target: ServerTarget };
 /** Options that select a run on a server. */
 const SERVER_OPTIONS = ["server", "context", "version", "detach"] as const;
 /** Options that select a run here. */
-const LOCAL_OPTIONS = ["credentials", "from", "using", "signal"] as const;
+const LOCAL_OPTIONS = ["credentials", "from", "using", "signal", "answer", "yes"] as const;
 /** Longest wait for a server that the command line does not name. */
 const HEALTH_MS = 3_000;
 
@@ -50,7 +50,8 @@ async function chooseRuntime(input: CliInput, config: Config): Promise<Runtime> 
     return { where: "local" };
   }
   if (runtime === "server" || given.length > 0) {
-    // The credentials of a server stay there, and a record is of no use to it; files of them are not sent around. Signals have `flow signal`.
+    // The credentials of a server stay there, and a record is of no use to it; files of them are not sent around. Signals have `flow signal`,
+    // answers `flow approvals`.
     if (credentials.length > 0) throw excluded(given[0] ?? "--runtime server", credentials);
     return { where: "server", target: await serverTarget(input, config) };
   }

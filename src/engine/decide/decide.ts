@@ -16,6 +16,7 @@ import {
   stepState,
 } from "../state/state.ts";
 import { startReady, startStep } from "./activate.ts";
+import { afterApproval, approvalsAtResumption, closedApproval, expireApproval, openApproval } from "./approvals.ts";
 import { endStep, skippedBy } from "./boundary.ts";
 import { stepCommand } from "./issued-command.ts";
 import { continueLoop, loopError, type StoreWrite } from "./loop.ts";
@@ -81,11 +82,20 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
     case "signal.received":
       return eventsOnly(wakeBySignal(state, event, program, env));
     case "command.parked":
+      if (event.wait.kind === "approval") return eventsOnly(openApproval(event, env));
       return event.wait.kind === "signal" ? eventsOnly(wakeByKept(state, event.command_id, program, env)) : NOTHING;
+    case "command.woken":
+      return eventsOnly(expireApproval(state, event, env));
+    case "approval.opened":
+    case "approval.decided":
+    case "approval.reminded":
+    case "approval.escalated":
+      return eventsOnly(afterApproval(state, event, program, env));
+    case "approval.notified":
+    case "approval.closed":
     case "execution.paused":
     case "command.claimed":
     case "command.started":
-    case "command.woken":
     case "command.cancelled":
     case "task.progress":
     case "task.done":
@@ -150,7 +160,7 @@ function afterOverride(
       command.step === step && (isOver || (command.iterations !== null && openIterations(command).length === 0)),
   );
   if (stopped.length > 0) {
-    return { ...eventsOnly(stopped.map(([id, command]) => cancelledCommand(id, command, reason, env))), isPart: true };
+    return { ...eventsOnly(stopped.flatMap(([id, command]) => cancelled(id, command, reason, env))), isPart: true };
   }
   return state.status === "PAUSED" ? NOTHING : afterCommand(state, step, program, env);
 }
@@ -165,7 +175,8 @@ function catchUp(state: ExecutionState, program: Program, env: EngineEnv): Decis
     if (decision.events.length > 0) return { ...decision, isPart: true };
   }
   const woken = wakeAtResumption(state, program, env);
-  return woken.length > 0 ? { ...eventsOnly(woken), isPart: true } : NOTHING;
+  const next = woken.length > 0 ? woken : approvalsAtResumption(state, env);
+  return next.length > 0 ? { ...eventsOnly(next), isPart: true } : NOTHING;
 }
 
 function withStep(error: TaskError | null, step: string): TaskError | null {
@@ -254,8 +265,8 @@ function completed(state: ExecutionState, program: Program, env: EngineEnv): Flo
  */
 function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv): FlowEvent[] {
   const at = env.now;
-  const commands = Object.entries(state.commands).map(([id, command]) =>
-    cancelledCommand(id, command, error.message, env),
+  const commands = Object.entries(state.commands).flatMap(([id, command]) =>
+    cancelled(id, command, error.message, env),
   );
   const steps = state.active.map((step): FlowEvent => {
     const { run, startedAt, attempts } = stepState(state, step);
@@ -277,13 +288,17 @@ function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv)
   return [...commands, ...steps];
 }
 
-function cancelledCommand(
+/** A command is cancelled, and with it the approval for which it waits. */
+function cancelled(
   command_id: string,
-  { step, worker }: OpenCommand,
+  { step, worker, parked }: OpenCommand,
   reason: string,
-  { now }: EngineEnv,
-): FlowEvent {
-  return { type: "command.cancelled", at: now, command_id, step, reason, ...(worker !== null && { worker }) };
+  env: EngineEnv,
+): FlowEvent[] {
+  return [
+    ...(parked === undefined ? [] : closedApproval(command_id, step, parked, "cancelled", env)),
+    { type: "command.cancelled", at: env.now, command_id, step, reason, ...(worker !== null && { worker }) },
+  ];
 }
 
 /**

@@ -3,7 +3,7 @@ import { ReferenceNeeded } from "../../language/views/references.ts";
 import type { Signal, Wait } from "../../schema/words/command.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { EventOf, FlowEvent } from "../../schema/words/event.ts";
-import { jsonSize } from "../../schema/words/json.ts";
+import { type JsonObject, jsonSize } from "../../schema/words/json.ts";
 import type { EngineEnv } from "../env.ts";
 import type { Program } from "../program/program.ts";
 import { knownAs } from "../state/evolve-wait.ts";
@@ -139,11 +139,17 @@ function isMeant(
   if (step === undefined || run == null) return false;
   if (when === undefined) return true;
   try {
-    return holds(when, waitScope(state, program, step, run, { iteration: parked?.resume.iteration, signal }, env), env);
+    const place = { iteration: parked?.resume.iteration, names: { signal: namesOf(signal) } };
+    return holds(when, waitScope(state, program, step, run, place, env), env);
   } catch (error) {
     if (error instanceof ReferenceNeeded || !(error instanceof FlowError)) throw error;
     return false;
   }
+}
+
+/** A signal as templates read it. */
+function namesOf({ signalId: _, at, wakes: _wakes, ...signal }: KeptSignal): JsonObject {
+  return { key: null, id: null, by: null, ...signal, at: new Date(at).toISOString() };
 }
 
 /** All conditions of one decision have an account of their own: a signal that costs too much ends no execution. */

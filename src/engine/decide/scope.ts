@@ -11,7 +11,7 @@ import { type Json, type JsonObject, setOwn } from "../../schema/words/json.ts";
 import type { StoredResult } from "../../schema/words/result.ts";
 import type { EngineEnv } from "../env.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
-import { type ExecutionState, type KeptSignal, knownStep, type LoopState, type StepRun } from "../state/state.ts";
+import { type ExecutionState, knownStep, type LoopState, type StepRun } from "../state/state.ts";
 
 /** The names that are visible everywhere in an execution. */
 function baseNames(state: ExecutionState, program: Program, env: EngineEnv): Omit<Names, "input"> {
@@ -80,16 +80,13 @@ export function guardScope(
   return nameScope({ ...names, input: stepInput(step, token, names, env) });
 }
 
-/** Scope of the condition under which a step that waits, or one iteration of it, takes a signal. */
+/** Scope of a step that waits, or of one iteration of it: of the condition under which it takes a signal, with `names` besides. */
 export function waitScope(
   state: ExecutionState,
   program: Program,
   step: ProgramStep,
   run: StepRun,
-  {
-    iteration: index,
-    signal: { signalId: _, at, wakes: _wakes, ...signal },
-  }: { iteration: number | undefined; signal: KeptSignal },
+  { iteration: index, names: given }: { iteration: number | undefined; names: JsonObject },
   env: EngineEnv,
 ): Scope {
   const base = baseNames(state, program, env);
@@ -103,7 +100,7 @@ export function waitScope(
     ...(isIteration && { iteration: iterationNames(state, step, loop, index, env) }),
     reserved: {
       ...(isIteration ? reserved : base.reserved),
-      signal: opened({ key: null, id: null, by: null, ...signal, at: new Date(at).toISOString() }, env),
+      ...opened(given, env),
     },
   };
   return nameScope({ ...names, input: stepInput(step, run, names, env) });

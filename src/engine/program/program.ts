@@ -90,6 +90,8 @@ export interface ProgramTask {
   set: readonly CompiledAssignment[];
   /** Of a wait for a signal: which ones it takes. The engine evaluates it, with `signal` in scope. */
   waitWhen: Condition | undefined;
+  /** Of a wait for people: the playbook that tells them, with its input. The engine renders it, with `approval` in scope. */
+  waitNotify: Template | undefined;
 }
 
 /** One compiled policy rule. */
@@ -274,6 +276,7 @@ function* compileTask(task: Task): Pieces<ProgramTask> {
     policy: yield* each(task.policy, compileRule),
     set: yield* each(task.set, compileAssignment),
     waitWhen: yield* condition(task.waitWhen),
+    waitNotify: yield* optional(task.waitNotify),
   };
 }
 

@@ -32,6 +32,7 @@ export function accept(state: ExecutionState, event: FlowEvent): Acceptance {
     return "accepted";
   const command = openCommand(state, event.command_id);
   if (command === undefined) return "unknown";
+  if ("approval_id" in event) return command.parked?.approval?.id === event.approval_id ? "accepted" : "unknown";
   if (event.type === "command.woken") return command.parked === undefined ? "unknown" : "accepted";
   if (event.type === "command.claimed")
     return event.attempt > command.attempt && command.parked === undefined ? "accepted" : "stale";

@@ -55,6 +55,23 @@ function noteByHand(step: StepState, iteration: number | undefined, { at, action
   if (step.iterationsByHand.length > ITERATIONS_BY_HAND_MAX) step.iterationsByHand.shift();
 }
 
+/** Folds that nothing further is issued or claimed, until it is resumed. */
+export function paused(state: ExecutionState, event: EventOf<"execution.paused">): ExecutionState {
+  if (state.status !== "RUNNING") return state;
+  const { type: _, ...pause } = event;
+  state.status = "PAUSED";
+  state.paused = pause;
+  return state;
+}
+
+/** Folds that it goes on. */
+export function resumed(state: ExecutionState): ExecutionState {
+  if (state.status !== "PAUSED") return state;
+  state.status = "RUNNING";
+  delete state.paused;
+  return state;
+}
+
 /** Open iterations of a step's loop. */
 export function openIterationsOf(state: ExecutionState, step: string): number {
   return commandsOf(state, step).reduce((sum, command) => sum + openIterations(command).length, 0);

@@ -1,8 +1,9 @@
 import type { EventOf, Fired, FlowEvent } from "../../schema/words/event.ts";
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
+import { evolveApproval } from "./evolve-approval.ts";
 import { evolveLoop, loopCommandCancelled, loopResult } from "./evolve-loop.ts";
-import { evolveOverride } from "./evolve-override.ts";
+import { evolveOverride, paused, resumed } from "./evolve-override.ts";
 import { beginRerun, copied, restored } from "./evolve-rerun.ts";
 import { evolveWait } from "./evolve-wait.ts";
 import { cancelledError, joinTasks, withRuns } from "./results.ts";
@@ -41,6 +42,13 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "command.woken":
     case "signal.received":
       return evolveWait(state, event);
+    case "approval.opened":
+    case "approval.decided":
+    case "approval.reminded":
+    case "approval.escalated":
+    case "approval.notified":
+    case "approval.closed":
+      return evolveApproval(state, event);
     case "task.done":
       return taskDone(state, event);
     case "task.progress":
@@ -92,21 +100,6 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "step.overridden":
       return evolveOverride(state, event);
   }
-}
-
-function paused(state: ExecutionState, event: EventOf<"execution.paused">): ExecutionState {
-  if (state.status !== "RUNNING") return state;
-  const { type: _, ...pause } = event;
-  state.status = "PAUSED";
-  state.paused = pause;
-  return state;
-}
-
-function resumed(state: ExecutionState): ExecutionState {
-  if (state.status !== "PAUSED") return state;
-  state.status = "RUNNING";
-  delete state.paused;
-  return state;
 }
 
 function initialized(state: ExecutionState, event: EventOf<"playbook.initialized">): ExecutionState {

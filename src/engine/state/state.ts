@@ -1,3 +1,4 @@
+import type { OpenApproval } from "../../schema/words/approval.ts";
 import type { ParkedWork, Signal, Woken } from "../../schema/words/command.ts";
 import type { KeptLoop, Overridden, ParentRef, ReusedFrom, Steered, TaskResult } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
@@ -272,13 +273,20 @@ export interface OpenCommand {
   /** Tasks that will run again, by iteration (0 outside loops). */
   retries?: Record<number, Retry>;
   /** What it waits for, and since when: no worker holds it. */
-  parked?: ParkedWork & { since: number };
+  parked?: Parked;
   /** What it waited for last has come. */
   woken?: Woken;
   /** How often it was parked. */
   parks?: number;
   /** Its last claim ended when it was parked: reports of that claim change nothing. */
   released?: true;
+}
+
+/** What a command waits for; `since`: milliseconds since 1970. */
+export interface Parked extends ParkedWork {
+  since: number;
+  /** Of a wait for people, once it is open. */
+  approval?: OpenApproval;
 }
 
 /** The next run of a task. */

@@ -94,6 +94,7 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   const codeLine = readCodeLine(reading, fields);
   const waitWhen = kind === "wait" ? get("when") : undefined;
   noteCondition(reading, waitWhen);
+  const waitNotify = kind === "wait" ? field(get("approval"), "notify") : undefined;
   return {
     label: draft.label,
     kind,
@@ -106,6 +107,7 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
     result: readResult(reading, [field(spec, "result"), get("output")], get("output_select")),
     position: reading.locate(draft.at),
     ...(waitWhen === undefined ? {} : { waitWhen: waitWhen.value }),
+    ...(waitNotify === undefined ? {} : { waitNotify: waitNotify.value }),
     ...(codeLine === undefined ? {} : { codeLine }),
   };
 }
@@ -141,6 +143,12 @@ function transferAuth(
 function withoutAuth(value: Json): Json {
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key]) => key !== "auth" && key !== "credential"));
+}
+
+function withoutNotify(value: Json): Json {
+  if (!isJsonObject(value)) return value;
+  const { notify: _, ...rest } = value;
+  return rest;
 }
 
 /** The task as if its keys stood together: those from the step and from `spec` have not been checked with the document. */
@@ -203,13 +211,15 @@ function readConfig(reading: Reading, draft: TaskDraft, kind: string, payloadIsI
     const isList = key === "args" && Array.isArray(place.value);
     const own = (kind === "workbook" && key === "name") || isList || !COMMON_KEYS.includes(key);
     if (!own || (key === "payload" && payloadIsInput) || (kind === "wait" && key === "when")) continue;
+    // The playbook that tells people is called by the server, when there is an approval to tell of.
+    const isApproval = kind === "wait" && key === "approval";
     const holdsAuth = kind === "transfer" && (key === "source" || key === "target");
     const parts = holdsAuth && isMap(place) ? place.fields : new Map([[key, place]]);
     for (const [name, part] of parts) {
       if (OUR_KEYS.has(name)) noteTemplate(reading, part);
       else noteText(reading, part);
     }
-    config[key] = holdsAuth ? withoutAuth(place.value) : place.value;
+    config[key] = holdsAuth ? withoutAuth(place.value) : isApproval ? withoutNotify(place.value) : place.value;
   }
   return config;
 }

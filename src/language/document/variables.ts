@@ -23,6 +23,7 @@ export const RESERVED_NAMES: readonly string[] = [
   "steps",
   "event",
   "signal",
+  "approval",
   "output",
   "outcome",
   "result",

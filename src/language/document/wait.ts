@@ -1,11 +1,12 @@
 import { durationMs } from "../../schema/rules/durations.ts";
 import type { Loop, Task } from "../../schema/words/playbook.ts";
 import { isTimeZone, momentMs } from "../words/moments.ts";
-import { field, type Place, textOf } from "./source/place.ts";
+import { checkApproval } from "./approval.ts";
+import { field, isConstant, type Place, textOf } from "./source/place.ts";
 import type { Reading } from "./source/reading.ts";
 
 /** Of these a wait has exactly one. */
-const WAITED_FOR = ["for", "until", "signal"] as const;
+const WAITED_FOR = ["for", "until", "signal", "approval"] as const;
 
 /** Reports what a `wait` task says about what it waits for that is wrong in every run. */
 export function checkWait(reading: Reading, task: Place, fields: ReadonlyMap<string, Place>): void {
@@ -16,7 +17,7 @@ export function checkWait(reading: Reading, task: Place, fields: ReadonlyMap<str
   const wrong = (place: Place, what: string, hint: string) => reading.report("wrong-wait", place, what, hint);
   const [first, second] = WAITED_FOR.filter((key) => get(key) !== undefined);
   if (first === undefined) {
-    wrong(task, "the wait says nothing of what it waits for", "write `for`, `until` or `signal`");
+    wrong(task, "the wait says nothing of what it waits for", "write `for`, `until`, `signal` or `approval`");
   } else if (second !== undefined) {
     wrong(get(second) ?? task, `the wait has both \`${first}\` and \`${second}\``, "keep the one that is meant");
   }
@@ -29,6 +30,8 @@ export function checkWait(reading: Reading, task: Place, fields: ReadonlyMap<str
     const place = signal === undefined ? get(key) : undefined;
     if (place !== undefined) wrong(place, `\`${key}\` is about a signal`, "leave it out, or write `signal: <name>`");
   }
+  const approval = get("approval");
+  if (approval !== undefined) checkApproval(reading, approval);
   const then = get("on_timeout");
   if (then !== undefined && then.value !== "continue" && then.value !== "fail") {
     wrong(then, "`on_timeout` must be `continue` or `fail`", "leave it out to fail");
@@ -66,8 +69,4 @@ export function checkWaitPlace(reading: Reading, step: Place, tasks: readonly Ta
 
 function isName(value: unknown): boolean {
   return typeof value === "string" && value.trim() !== "" && value.length <= 128;
-}
-
-function isConstant({ value }: Place): boolean {
-  return typeof value !== "string" || !/\{[{%]/.test(value);
 }

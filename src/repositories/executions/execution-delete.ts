@@ -29,6 +29,7 @@ export async function deleteExecution(
   while ((await deleteHistory(database, executionId)) > 0);
   await deleteExecutionValues(database, executionId);
   await sql`delete from flow.execution_snapshot where execution_id = ${executionId}`;
+  await deleteApprovals(database, executionId);
   await sql`delete from flow.execution_label where execution_id = ${executionId}`;
   await sql`delete from flow.past_snapshot where execution_id = ${executionId}`;
   await sql`delete from flow.execution where execution_id = ${executionId} and ended_at is not null`;
@@ -54,4 +55,12 @@ async function deleteHistory(database: Database, executionId: string): Promise<n
     where execution_id = ${executionId} and event_id > ${executionId}
       and event_id <= (select max(event_id) from page)`;
   return count;
+}
+
+/** The approvals for which it has waited, with what people have said. */
+async function deleteApprovals({ sql }: Database, executionId: string): Promise<void> {
+  await sql`
+    with gone as (delete from flow.approval where execution_id = ${executionId} returning approval_id),
+      decisions as (delete from flow.approval_decision where approval_id in (select approval_id from gone))
+    delete from flow.approval_message where approval_id in (select approval_id from gone)`;
 }

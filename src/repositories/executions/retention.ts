@@ -64,6 +64,12 @@ export async function deleteExecutionRows({ sql }: Database, executionIds: reado
       delete from flow.execution_snapshot s using outdated where s.execution_id = outdated.execution_id
     ), forgotten_past as (
       delete from flow.past_snapshot s using outdated where s.execution_id = outdated.execution_id
+    ), approvals as (
+      delete from flow.approval a using outdated where a.execution_id = outdated.execution_id returning a.approval_id
+    ), decisions as (
+      delete from flow.approval_decision d using approvals where d.approval_id = approvals.approval_id
+    ), messages as (
+      delete from flow.approval_message m using approvals where m.approval_id = approvals.approval_id
     )
     delete from flow.execution e using outdated where e.execution_id = outdated.execution_id`;
   return count;

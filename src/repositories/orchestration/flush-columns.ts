@@ -21,6 +21,7 @@ import { result } from "../tables/result.ts";
 import { uncountedExecution } from "../tables/statistic.ts";
 import { watchedEnd } from "../tables/trigger.ts";
 import { wait } from "../tables/wait.ts";
+import * as approvalRows from "./approval-rows.ts";
 import { type SentPayload, sentPayload } from "./attached-payloads.ts";
 import { olderSnapshotsMax } from "./past-snapshots.ts";
 import { type LogRows, packSegments, type Segment } from "./segments.ts";
@@ -58,6 +59,9 @@ type Accepted = BatchChange & { accept: NonNullable<BatchChange["accept"]> };
 const ENDS: ReadonlySet<string> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 type End = ExecutionChange & { tally: EndTally };
 const isEnd = (change: ExecutionChange): change is End => change.tally !== undefined;
+/** Parts of approvals, of which most flushes have none. */
+const approvalPart = <R>(rowsOf: (all: readonly ExecutionChange[]) => readonly R[], parts: readonly BulkColumn<R>[]) =>
+  part(({ executions: all }) => (all.some((one) => one.approvals ?? one.messages) ? rowsOf(all) : []), parts);
 const isStart = (change: ExecutionChange): change is Start => change.start !== undefined;
 const isAccepted = (change: BatchChange): change is Accepted => change.accept !== undefined;
 
@@ -254,6 +258,10 @@ const FLUSH = {
       executionId: ({ executionId }) => executionId,
     }),
   ),
+  approvals: approvalPart(approvalRows.openedApprovals, approvalRows.OPENED_COLUMNS),
+  approvalChanges: approvalPart(approvalRows.changedApprovals, approvalRows.CHANGED_COLUMNS),
+  approvalDecisions: approvalPart(approvalRows.givenDecisions, approvalRows.DECISION_COLUMNS),
+  approvalMessages: approvalPart(approvalRows.newMessages, approvalRows.MESSAGE_COLUMNS),
   /** Rows of the audit log: what it says about starts. A JSON text each, in which nothing needs quotes. */
   audited: part(
     ({ executions }) =>

@@ -2,6 +2,7 @@ import type { Flush } from "../../ports/execution-store.ts";
 import { AUDIT_COLUMNS, AUDIT_RECORD } from "../access/audit.ts";
 import type { SentAs } from "../database/bulk-columns.ts";
 import type { Database } from "../database/database.ts";
+import { changeApprovals, keepDecisions, keepMessages, openApprovals } from "./approval-rows.ts";
 import { attachPayloads, replacedPayloads } from "./attached-payloads.ts";
 import { type FlushTable, flushColumns, isRead, TABLES } from "./flush-columns.ts";
 import { keepSnapshots, numberedSnapshots, thinSnapshots } from "./past-snapshots.ts";
@@ -103,6 +104,10 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     ...part("ended", "ended", ended),
     ...part("parked", "parked", parked),
     ...part("unparked", "unparked", unparked),
+    ...part("approvals", "opened_approvals", openApprovals),
+    ...part("approvalChanges", "changed_approvals", changeApprovals),
+    ...part("approvalDecisions", "approval_decisions", keepDecisions),
+    ...part("approvalMessages", "approval_messages", keepMessages),
     ...part("audited", "audited", audited),
     ...part("snapshots", "remembered", remembered),
     ...part("snapshots", "numbered", numbered),

@@ -30,7 +30,7 @@ export const wait = flow.table(
     // Those whom a signal to everyone reaches.
     index("wait_for_signal").on(table.name, table.key, table.executionId).where(sql`name IS NOT NULL`),
     index("wait_for_look").on(table.commandId).where(sql`NOT is_looked`),
-    check("wait_kind", sql`kind IN ('timer', 'signal', 'retry')`),
+    check("wait_kind", sql`kind IN ('timer', 'signal', 'approval', 'retry')`),
     check("wait_signal", sql`num_nulls(name, key) IN (0, 2)`),
   ],
 );

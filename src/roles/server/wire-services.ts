@@ -22,6 +22,7 @@ import { createLoginSessions, type LoginSessions } from "../../services/access/l
 import { createRoles, type Roles } from "../../services/access/roles.ts";
 import { createSessionChanges, type SessionChanges } from "../../services/access/session-changes.ts";
 import { createUsers, type Users } from "../../services/access/users.ts";
+import { type Approvals, createApprovals } from "../../services/approvals/approvals.ts";
 import { type BulkOperations, createBulkOperations } from "../../services/bulk/bulk.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
 import type { Documents } from "../../services/catalog/documents.ts";
@@ -157,6 +158,7 @@ export interface Services extends Incoming {
   /** Whether some trigger watches ends of executions; set by the background work that looks. */
   watching: { ends: boolean };
   statistics: Statistics;
+  approvals: Approvals;
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;
@@ -235,6 +237,7 @@ export function wireServices(deps: ServicesDeps): Services {
     ...started,
     ...wireIncoming({ ...deps, ...started, ...secrets, audit }),
     statistics: createStatistics({ database, now: systemClock.now }),
+    approvals: createApprovals({ database, orchestrator }),
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },

@@ -105,12 +105,15 @@ export const WaitingForAnswer = v.object({
   step: v.string(),
   iteration: v.exactOptional(v.pipe(count, v.description("Of a loop."))),
   kind: v.pipe(
-    v.picklist(["timer", "signal", "retry"]),
+    v.picklist(["timer", "signal", "approval", "retry"]),
     v.description(
-      "`timer`: a time that a `wait` names. `signal`: one that somebody sends. `retry`: the back-off of a task that failed.",
+      "`timer`: a time that a `wait` names. `signal`: one that somebody sends. `approval`: people who decide. `retry`: the back-off of a task that failed.",
     ),
   ),
-  name: v.exactOptional(v.pipe(v.string(), v.description("Of a signal: its name. Of a retry: the task."))),
+  name: v.exactOptional(
+    v.pipe(v.string(), v.description("Of a signal: its name. Of an approval: its title. Of a retry: the task.")),
+  ),
+  approval_id: v.exactOptional(IdText),
   key: v.exactOptional(v.pipe(v.string(), v.description("Of a signal: its key, where it must have one."))),
   due: v.exactOptional(v.pipe(Timestamp, v.description("When it goes on; of a retry by the worker's clock."))),
   since: v.exactOptional(v.pipe(Timestamp, v.description("Since when it waits."))),

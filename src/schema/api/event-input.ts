@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject, own } from "../words/json.ts"
 import type { StoredResult } from "../words/result.ts";
 import { IdInput, storableText, Timestamp } from "../words/wire.ts";
 import { currentRef } from "./results.ts";
+import { isOpenEnded, ResumeInput, WaitInput } from "./waits/wait-input.ts";
 
 /*
  * Events as workers send them (interface specification, Event batches): the fields of an event record that a worker knows.
@@ -52,38 +53,6 @@ export const EnvelopeInput = v.strictObject({
   status: v.picklist(["ok", "error"]),
   reference: v.exactOptional(v.nullable(object)),
   context: v.exactOptional(object),
-});
-
-/** What a parked command waits for. */
-const waitLimit = {
-  expires: v.exactOptional(Timestamp),
-  timeout_ms: v.exactOptional(v.pipe(v.number(), v.minValue(0))),
-};
-const WaitInput = v.variant("kind", [
-  v.strictObject({ kind: v.literal("timer"), due: Timestamp, ...waitLimit }),
-  v.strictObject({
-    kind: v.literal("signal"),
-    name: shortText,
-    key: v.exactOptional(shortText),
-    ...waitLimit,
-  }),
-  v.strictObject({ kind: v.literal("retry"), due: Timestamp }),
-]);
-
-/** It waits for a signal alone, however long that takes. */
-function isOpenEnded(wait: unknown): boolean {
-  return v.is(v.looseObject({ kind: v.literal("signal"), expires: v.optional(v.undefined()) }), wait);
-}
-
-/** Where a parked command goes on. */
-const ResumeInput = v.strictObject({
-  task: shortText,
-  iteration: v.exactOptional(count),
-  run: count,
-  serial: count,
-  started_at: Timestamp,
-  // Made by a worker for a worker: the server keeps it, and reads nothing of it.
-  pipeline: v.exactOptional(object),
 });
 
 /** One event of a batch. */

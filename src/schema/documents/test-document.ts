@@ -97,15 +97,25 @@ export const Expectations = v.strictObject({
   ),
 });
 
+const after = v.lazy(
+  (value): v.GenericSchema<unknown, string | number> => (typeof value === "number" ? seconds : text),
+);
+
 const TestSignal = v.strictObject({
   data: key(json, "What the step that waits for it goes on with; default null."),
   key: key(text, "Its key, for waits that have one."),
-  after: key(
-    v.lazy((value): v.GenericSchema<unknown, string | number> => (typeof value === "number" ? seconds : text)),
-    "When it comes after the start, in virtual time: `90s`, `2h`, or seconds. Default: at the start.",
-  ),
+  after: key(after, "When it comes after the start, in virtual time: `90s`, `2h`, or seconds. Default: at the start."),
 });
 const testSignals = v.array(TestSignal);
+
+const TestApproval = v.strictObject({
+  decision: key(v.picklist(["approve", "reject"]), "What is said; default `approve`."),
+  data: key(json, "What the form asks for."),
+  comment: key(text, "What is said besides."),
+  by: key(text, "The person; default one for each answer."),
+  after: key(after, "When, after the approval was opened, in virtual time: `90s`, `2h`, or seconds. Default: at once."),
+});
+const testApprovals = v.pipe(v.array(TestApproval), v.minLength(1, "has no answer: write at least one"));
 
 const SURROUNDINGS = {
   workload: key(map, "Inputs of the request, over the playbook's workload."),
@@ -122,6 +132,16 @@ const SURROUNDINGS = {
       ),
     ),
     "Signals that the executions are sent, by name: one, or a list.",
+  ),
+  approvals: key(
+    v.record(
+      text,
+      v.lazy(
+        (value): v.GenericSchema<unknown, TestApproval | TestApproval[]> =>
+          Array.isArray(value) ? testApprovals : TestApproval,
+      ),
+    ),
+    "Answers to approvals, by step: one, or a list of which each is used once, and the last again and again.",
   ),
   using: key(text, "A recorded run, relative to this file: its answers are those of tasks without a mock."),
   now: key(v.pipe(text, v.isoTimestamp("must be a time such as 2026-01-01T00:00:00Z")), "When the run starts."),
@@ -144,6 +164,8 @@ export const TestDocument = v.strictObject({
 
 /** A signal of a test, read. */
 type TestSignal = v.InferOutput<typeof TestSignal>;
+/** An answer to an approval in a test, read. */
+type TestApproval = v.InferOutput<typeof TestApproval>;
 /** The failure that a mock answers with, read. */
 export type MockError = v.InferOutput<typeof MockError>;
 /** One answer of a mocked tool, read. */

@@ -9,7 +9,7 @@ import { MCP_LIFECYCLE_ROUTES, MCP_ROUTES } from "./mcp.ts";
 import { CONNECTION_ROUTES } from "./messages.ts";
 import { RESULT_ROUTES } from "./results.ts";
 import { ROLE_ROUTES } from "./roles.ts";
-import { STEERING_ROUTES } from "./steering.ts";
+import { APPROVAL_ROUTES, STEERING_ROUTES } from "./steering.ts";
 import { HEALTH_ROUTES, METRICS_ROUTES, OPENAPI_ROUTES, STATS_ROUTES } from "./system.ts";
 import { HOOK_ROUTES, TRIGGER_ROUTES } from "./triggers.ts";
 import { LOGIN_SESSION_ROUTES, USER_ROUTES } from "./users.ts";
@@ -23,6 +23,7 @@ export const ROUTE_GROUPS = {
   execute: EXECUTE_ROUTES,
   execution: EXECUTION_ROUTES,
   steering: STEERING_ROUTES,
+  approval: APPROVAL_ROUTES,
   trigger: TRIGGER_ROUTES,
   stats: STATS_ROUTES,
   hook: HOOK_ROUTES,

@@ -8,7 +8,45 @@ import {
   SignalAnswer,
   SignalBody,
 } from "../api/steering.ts";
+import { ApprovalAnswer, ApprovalsAnswer, ApprovalsQuery, DecideAnswer, DecideBody } from "../api/waits/approvals.ts";
 import { contract } from "./contract.ts";
+
+/** Approvals for which executions wait (control, section 2). */
+export const APPROVAL_ROUTES = {
+  list: contract({
+    method: "get",
+    path: "/api/approvals",
+    summary:
+      "Approvals, newest first: those over which the caller may decide, and those of playbooks that they may view; with mine those alone that wait for the caller",
+    access: "operator",
+    user: { action: "execute", of: "list" },
+    query: ApprovalsQuery,
+    answer: ApprovalsAnswer,
+    refusals: [422],
+  }),
+  detail: contract({
+    method: "get",
+    path: "/api/approvals/:approval_id",
+    summary:
+      "One approval: what is asked, who may decide, and what they have said. For approvers, and for who may view the playbook",
+    access: "operator",
+    user: "session",
+    audit: { action: "approval.view", resource: "approval/:approval_id" },
+    answer: ApprovalAnswer,
+    refusals: [404],
+  }),
+  decide: contract({
+    method: "post",
+    path: "/api/approvals/:approval_id/decide",
+    summary: "Approves or rejects, once for each person; the step goes on when enough have decided",
+    access: "operator",
+    user: "session",
+    audit: { action: "approval.decide", resource: "approval/:approval_id" },
+    body: DecideBody,
+    answer: DecideAnswer,
+    refusals: [404, 409, 413, 422],
+  }),
+} as const;
 
 /** Steering executions beyond pause and resume (control, section 1). */
 export const STEERING_ROUTES = {

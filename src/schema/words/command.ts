@@ -1,3 +1,4 @@
+import type { ApprovalRequest, OpenApproval } from "./approval.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { TaskError } from "./outcome.ts";
 import type { ResultAbout, StoredResult } from "./result.ts";
@@ -73,7 +74,7 @@ export interface CommandContext {
 export type Write = [name: string, value: Json];
 
 /** What a parked command waits for. */
-export type Wait = TimerWait | SignalWait | RetryWait;
+export type Wait = TimerWait | SignalWait | ApprovalWait | RetryWait;
 
 /** It waits for a time alone: `due`, RFC 3339. */
 export interface TimerWait extends WaitLimit {
@@ -88,6 +89,9 @@ export interface SignalWait extends WaitLimit {
   /** Absent: for signals without a key. */
   key?: string;
 }
+
+/** It waits for people. */
+export type ApprovalWait = ApprovalRequest & WaitLimit;
 
 /** It waits for the next run of a task that has failed: `due`, RFC 3339. */
 interface RetryWait {
@@ -180,7 +184,12 @@ export interface Woken extends ParkedWork {
   at: number;
   /** The signal that it waited for, and when that came, RFC 3339; absent: its time has come. */
   signal?: Signal & { at: string };
+  /** The approval that it waited for, with what people have said. */
+  approval?: OpenApproval;
 }
 
 /** The result of a task that waited: `at` is when that was over. */
-export type WaitResult = { outcome: "elapsed" | "received" | "timeout"; at: string } & Record<string, Json>;
+export type WaitResult = {
+  outcome: "elapsed" | "received" | "approved" | "rejected" | "timeout";
+  at: string;
+} & Record<string, Json>;

@@ -1,3 +1,4 @@
+import type { ApprovalEvents } from "./approval.ts";
 import type { ParkedWork, Signal, Write } from "./command.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Accumulate } from "./manifest.ts";
@@ -141,7 +142,7 @@ export interface RerunRef {
 }
 
 /** Every event, by type. All have `at`, milliseconds since 1970 (UTC). */
-export interface EventBodies {
+export interface EventBodies extends ApprovalEvents {
   "playbook.initialized": {
     execution_id: string;
     catalog_id: string;
@@ -191,8 +192,8 @@ export interface EventBodies {
   "command.started": CommandRef;
   /** Its task waits for something that no worker has to wait for: the claim is over, and no worker has it until `command.woken`. */
   "command.parked": CommandRef & ParkedWork & { task: string; iteration?: number };
-  /** What it waited for has come: it may be claimed again. `signal`: the `signal_id` of what that is; absent: its time. */
-  "command.woken": { command_id: string; step: string; signal?: string };
+  /** What it waited for has come: it may be claimed again. `signal`, `approval`: the id of what that is; without: its time. */
+  "command.woken": { command_id: string; step: string; signal?: string; approval?: string };
   /** It is kept until a wait uses it up; with `wakes`, until as many waits have as were there for it when it came. */
   "signal.received": Signal & { signal_id: string; wakes?: number };
   "task.done": CommandRef & {

@@ -153,6 +153,8 @@ export interface Task {
   set: Assignment[];
   /** Of a wait for a signal: which ones it takes. */
   waitWhen?: Json;
+  /** Of a wait for people: the playbook that tells them, with its input. */
+  waitNotify?: Json;
   result: ResultConfig;
   position: Position;
   /** Line of the first line of `code`/`script.code` in the document, to translate a traceback. */

@@ -130,6 +130,8 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     signal: "Name of the signal for which it waits.",
     key: "Key of that signal, so that it is addressed by what it is about; default: one without a key.",
     when: "Which signals it takes, by `signal.data`; others are left for other steps.",
+    approval:
+      "What people are asked for: `{title, description, form, approvers, required, rejections, remind_every, escalate, notify, link_login}`.",
     on_timeout: "`continue`: a time-out is the result `{outcome: timeout}`, and no error.",
   },
   noop: { result: "The result; default `{status: ok}`." },

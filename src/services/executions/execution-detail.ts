@@ -5,6 +5,7 @@ import {
   isTerminal,
   knownStep,
   type OpenCommand,
+  type Parked,
   progressOf,
   type Retry,
   type StepState,
@@ -222,9 +223,7 @@ function waitingForOf(state: ExecutionState, now: number): WaitingForAnswer[] {
     if (parked !== undefined) {
       const { wait, wake_at: due, since, resume } = parked;
       const times = { ...defined({ due }), since: new Date(since).toISOString() };
-      const retried = wait.kind === "retry" ? { name: resume.task } : {};
-      const of = wait.kind === "signal" ? { name: wait.name, ...defined({ key: wait.key }) } : retried;
-      found.push({ ...which(resume.iteration ?? 0), kind: wait.kind, ...of, ...times });
+      found.push({ ...which(resume.iteration ?? 0), kind: wait.kind, ...awaitedOf(parked), ...times });
       continue;
     }
     for (const [iteration, { task, at }] of Object.entries(retries)) {
@@ -233,6 +232,13 @@ function waitingForOf(state: ExecutionState, now: number): WaitingForAnswer[] {
   }
   const timeOf = ({ due }: WaitingForAnswer) => (due === undefined ? Number.POSITIVE_INFINITY : Date.parse(due));
   return found.sort((left, right) => timeOf(left) - timeOf(right)).slice(0, OPEN_COMMANDS_MAX);
+}
+
+/** The signal, the approval or the task for which a command waits. */
+function awaitedOf({ wait, resume, approval }: Parked): Pick<WaitingForAnswer, "name" | "key" | "approval_id"> {
+  if (wait.kind === "signal") return { name: wait.name, ...defined({ key: wait.key }) };
+  if (wait.kind === "retry") return { name: resume.task };
+  return wait.kind === "approval" ? { name: wait.title, ...defined({ approval_id: approval?.id }) } : {};
 }
 
 /** What the API says of an execution as it was after an event: what {@link detailOf} would have said then, and its variables. */

@@ -1,5 +1,6 @@
 import { isTerminal } from "../../engine/state/state.ts";
 import { createClaiming } from "./claim-commands.ts";
+import { decideApproval } from "./decide-approval.ts";
 import { heldStepsJob, inject, withTimeLimits } from "./jobs.ts";
 import { createDeadlines } from "./memory/deadlines.ts";
 import { createExecutionCache, type ExecutionCache } from "./memory/execution-cache.ts";
@@ -100,7 +101,7 @@ function applyDepsOf(deps: OrchestratorDeps, newId: () => number, turns: Turns):
 function steering(
   parts: OrchestratorParts,
   offer: Orchestrator["offer"],
-): Pick<Orchestrator, "inject" | "override" | "signal" | "signalWaiters"> {
+): Pick<Orchestrator, "inject" | "override" | "signal" | "signalWaiters" | "decide"> {
   return {
     async inject(executionId, event) {
       const verdict = await inject(withTimeLimits(parts), executionId, event);
@@ -110,6 +111,7 @@ function steering(
     override: (executionId, event) => overrideStep(withTimeLimits(parts), executionId, event),
     signal: (executionId, signal) => sendSignal(parts, withTimeLimits(parts), executionId, signal),
     signalWaiters: (executionId, signal) => signalWaiters(parts, withTimeLimits(parts), executionId, signal),
+    decide: (place, decision) => decideApproval(parts, withTimeLimits(parts), place, decision),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { GivenDecision } from "../../engine/decide/approvals.ts";
 import type { Acceptance } from "../../engine/state/accept.ts";
 import type { ExecutionState, StepStatus } from "../../engine/state/state.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -11,6 +12,7 @@ import type { EventOf, FlowEvent, ParentRef, RerunRef } from "../../schema/words
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
+import type { ApprovalPlace } from "./decide-approval.ts";
 import type { CachedExecution } from "./memory/execution-cache.ts";
 import type { IterationPace } from "./memory/iteration-pace.ts";
 import type { LoadDeps, OrchestratorResults } from "./memory/load-execution.ts";
@@ -167,6 +169,11 @@ export interface Orchestrator {
    * very signal before. It keeps nothing. Throws `FlowError` UNAVAILABLE.
    */
   signalWaiters(executionId: string, signal: EveryonesSignal): Promise<number>;
+  /**
+   * What a person says about an approval; resolves with what that came to, when it is durable. Throws `FlowError` CONFLICT for a closed one
+   * and for a person who has decided before, NOT_FOUND, UNAVAILABLE. Who may decide, the caller has checked.
+   */
+  decide(place: ApprovalPlace, decision: GivenDecision): Promise<"open" | "approved" | "rejected">;
   /**
    * Commands for a worker, oldest first; empty if none was ready in time, or the signal was aborted. `left` is aborted when the
    * caller has left and cannot receive the answer: its commands are then offered to others. Default: the same signal.

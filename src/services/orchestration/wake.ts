@@ -1,3 +1,5 @@
+import { dueOfApproval } from "../../engine/decide/approvals.ts";
+import { nextDueOf } from "../../engine/state/evolve-approval.ts";
 import { openCommand } from "../../engine/state/state.ts";
 import type { DueWait } from "../../ports/execution-store.ts";
 import type { Command } from "../../schema/words/command.ts";
@@ -5,7 +7,8 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { runJob } from "./jobs.ts";
 import type { LiveExecution } from "./memory/load-execution.ts";
 import type { OrchestratorParts } from "./parts.ts";
-import { applyEvent, applyUndecided } from "./rounds/apply-event.ts";
+import { type ApplyDeps, applyEvent, applyUndecided } from "./rounds/apply-event.ts";
+import type { ChangeSet } from "./rounds/change-set.ts";
 
 /** Timers that one run takes. */
 export const DUE_MAX = 1_000;
@@ -52,6 +55,7 @@ async function wakeExecution(
         for (const wait of waits) {
           const body = bodies.get(wait.commandId);
           if (body === undefined || !isParked(changes.live, wait)) continue;
+          if (await remind(changes, body, wait.dueAt, round.applyDeps)) continue;
           const woken = { type: "command.woken" as const, at: now(), command_id: wait.commandId, step: body.step };
           await applyEvent(changes, woken, round.applyDeps);
           changes.takeUp(body);
@@ -67,5 +71,25 @@ async function wakeExecution(
 /** The command waits for this very moment: one that was parked anew since has another. */
 function isParked({ state }: LiveExecution, { commandId, dueAt }: DueWait): boolean {
   const parked = openCommand(state, commandId)?.parked;
-  return state.status === "RUNNING" && parked?.wake_at !== undefined && Date.parse(parked.wake_at) === dueAt;
+  return state.status === "RUNNING" && parked !== undefined && nextDueOf(parked) === dueAt;
+}
+
+/** Reminds of an approval whose own time has not come yet, and puts it before others; false if there is nothing but its end. */
+async function remind(
+  changes: ChangeSet,
+  { command_id: id, step }: Command,
+  dueAt: number,
+  deps: ApplyDeps,
+): Promise<boolean> {
+  // The store's clock says that it is due: this server's may be behind.
+  const at = Math.max(deps.now(), dueAt);
+  let isReminded = false;
+  for (;;) {
+    const parked = openCommand(changes.live.state, id)?.parked;
+    const isOver = parked?.wake_at !== undefined && Date.parse(parked.wake_at) <= at;
+    const due = parked === undefined || isOver ? undefined : dueOfApproval(id, step, parked, at);
+    if (due === undefined) return isReminded;
+    await applyEvent(changes, due, deps);
+    isReminded = true;
+  }
 }

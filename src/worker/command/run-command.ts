@@ -87,9 +87,9 @@ export async function runCommand(
   }
 }
 
-/** The command waits until its own moment, or until the time of its step is over; for a signal alone, for as long as it takes. */
+/** The command waits until its own moment, or until the time of its step is over; for a signal or people alone, for as long as it takes. */
 function parkedEvent({ wait, resume }: Parked, ref: CommandRef, limit: number | undefined, at: number): FlowEvent {
-  const end = wait.expires ?? (wait.kind === "signal" ? undefined : wait.due);
+  const end = wait.expires ?? ("due" in wait ? wait.due : undefined);
   const due = end === undefined ? Number.POSITIVE_INFINITY : Date.parse(end);
   const isLimit = limit !== undefined && limit < due;
   const wakeAt = Math.min(due, limit ?? due);

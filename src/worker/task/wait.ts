@@ -1,9 +1,10 @@
 import { isTimeZone, momentMs } from "../../language/words/moments.ts";
 import { durationMs } from "../../schema/rules/durations.ts";
-import type { ResumePoint, SignalWait, Wait, WaitResult, Woken } from "../../schema/words/command.ts";
+import type { ApprovalWait, ResumePoint, SignalWait, Wait, WaitResult, Woken } from "../../schema/words/command.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
+import { approvalOf, approvalResult } from "./approval.ts";
 
 /**
  * Ends the work on a command whose task waits: it is parked, and another claim goes on with it once what it waits for has come. No worker
@@ -40,15 +41,29 @@ export function runWait(
   giveBack: (wait: Wait) => never,
 ): ToolResult {
   if (woken !== undefined) return resultOf(woken, config);
-  const due = config["signal"] == null ? dueOf(config, now) : undefined;
+  const isTime = config["signal"] == null && config["approval"] == null;
+  const due = isTime ? dueOf(config, now) : undefined;
   if (due !== undefined && due <= now) return elapsed(now);
   const isCut = timeoutMs !== undefined && (due === undefined || now + timeoutMs < due);
   const cut = isCut ? { expires: textOf(now + timeoutMs), timeout_ms: timeoutMs } : {};
-  return giveBack({ ...(due === undefined ? signalOf(config) : { kind: "timer", due: textOf(due) }), ...cut });
+  return giveBack({ ...(due === undefined ? awaitedOf(config) : { kind: "timer", due: textOf(due) }), ...cut });
 }
 
-/** What a wait came to: its signal has come, or its time-out, or its time. */
-function resultOf({ wait, signal, at }: Woken, config: JsonObject): ToolResult {
+/** Throws `FlowError` INVALID_INPUT. */
+function awaitedOf(config: JsonObject): SignalWait | ApprovalWait {
+  if (config["approval"] == null) return signalOf(config);
+  if (["signal", "for", "until"].some((key) => config[key] != null)) throw wrong("has either `approval` or another");
+  return approvalOf(config);
+}
+
+/** What a wait came to: its signal has come, or people have decided, or its time-out has come, or its time. */
+function resultOf(woken: Woken, config: JsonObject): ToolResult {
+  const { wait, signal, at } = woken;
+  const decided = approvalResult(woken);
+  if (decided !== undefined) {
+    const result: WaitResult = { outcome: decided.outcome, at: textOf(at), ...decided.rest };
+    return { status: "ok", data: result };
+  }
   if (signal !== undefined) {
     const { at: cameAt, data, ...of } = signal;
     const result: WaitResult = { outcome: "received", at: textOf(at), received_at: cameAt, ...of, data };
@@ -59,8 +74,16 @@ function resultOf({ wait, signal, at }: Woken, config: JsonObject): ToolResult {
     const result: WaitResult = { outcome: "timeout", at: textOf(at) };
     return { status: "ok", data: result };
   }
-  const what = wait.kind === "signal" ? `Signal '${wait.name}' did not come` : "The wait was not over";
-  return failed("timeout", "WAIT_TIMEOUT", `${what} within its time-out of ${(wait.timeout_ms ?? 0) / 1_000} s`);
+  return failed(
+    "timeout",
+    "WAIT_TIMEOUT",
+    `${missedText(wait)} within its time-out of ${(wait.timeout_ms ?? 0) / 1_000} s`,
+  );
+}
+
+function missedText(wait: Wait): string {
+  if (wait.kind === "signal") return `Signal '${wait.name}' did not come`;
+  return wait.kind === "approval" ? `'${wait.title}' was not decided` : "The wait was not over";
 }
 
 function elapsed(at: number): ToolResult {

@@ -1,4 +1,54 @@
 -- The schema after all migrations, as the database describes it. Written by: FLOW_UPDATE=1 npm test -- repositories/tables/schema
+table approval
+  approval_id bigint not null
+  execution_id bigint not null
+  command_id bigint not null
+  step text not null
+  iteration integer
+  path text collate "C" not null
+  title text not null
+  description text
+  form json
+  approvers text[] not null
+  by_path boolean not null
+  not_starter boolean not null
+  required integer not null
+  rejections integer not null
+  link_login boolean not null
+  status text not null
+  opened_at timestamp(3) with time zone not null default now()
+  due_at timestamp(3) with time zone
+  closed_at timestamp(3) with time zone
+  approval_end CHECK (((closed_at IS NULL) = (status = 'open'::text)))
+  approval_status CHECK ((status = ANY (ARRAY['open'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'cancelled'::text])))
+  approval_pkey PRIMARY KEY (approval_id)
+  INDEX approval_for_execution btree (execution_id)
+  INDEX approval_for_open btree (approval_id) WHERE (status = 'open'::text)
+
+table approval_decision
+  approval_id bigint not null
+  decided_by text not null
+  decision text not null
+  decided_at timestamp(3) with time zone not null
+  data json
+  comment text
+  link integer
+  approval_decision_word CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text])))
+  approval_decision_pkey PRIMARY KEY (approval_id, decided_by)
+
+table approval_message
+  approval_id bigint not null
+  number integer not null
+  playbook text not null
+  input json not null
+  created_at timestamp(3) with time zone not null default now()
+  taken_until timestamp(3) with time zone
+  sent_at timestamp(3) with time zone
+  sent_execution_id bigint
+  error text
+  approval_message_pkey PRIMARY KEY (approval_id, number)
+  INDEX approval_message_for_work btree (created_at) WHERE (sent_at IS NULL)
+
 table batch with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.01, fillfactor=70
   request_id bigint not null
   caller text not null
@@ -579,7 +629,7 @@ table wait
   name text collate "C"
   key text collate "C"
   is_looked boolean not null default true
-  wait_kind CHECK ((kind = ANY (ARRAY['timer'::text, 'signal'::text, 'retry'::text])))
+  wait_kind CHECK ((kind = ANY (ARRAY['timer'::text, 'signal'::text, 'approval'::text, 'retry'::text])))
   wait_signal CHECK ((num_nulls(name, key) = ANY (ARRAY[0, 2])))
   wait_pkey PRIMARY KEY (command_id)
   INDEX wait_for_due btree (due_at) WHERE (due_at IS NOT NULL)

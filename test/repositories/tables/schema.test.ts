@@ -6,6 +6,7 @@ import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { packagePath } from "../../../src/platform/system/package-file.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
+import * as approval from "../../../src/repositories/tables/approval.ts";
 import * as audit from "../../../src/repositories/tables/audit.ts";
 import * as access from "../../../src/repositories/tables/auth.ts";
 import * as batch from "../../../src/repositories/tables/batch.ts";
@@ -25,6 +26,7 @@ import { openServiceDatabase } from "../service-database.ts";
 
 const MODULES = {
   ...access,
+  ...approval,
   ...audit,
   ...batch,
   ...bulk,

@@ -33,6 +33,7 @@ const name = fc.string({ unit: "binary", minLength: 1, maxLength: 8 }).map((text
 const id = fc.integer({ min: 1 }).map(String);
 const count = fc.nat(100);
 const timestamp = fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
+const approval = { approval_id: id, command_id: id, step: name };
 const writes = fc.array(fc.tuple(name, json), { maxLength: 3 });
 const fired = fc.array(fc.record({ step: name, input: map, back: fc.boolean() }), { maxLength: 2 });
 const error = fc.record(
@@ -122,12 +123,20 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
         fc.record({ kind: fc.constant("timer" as const), due: timestamp }),
         fc.record({ kind: fc.constant("signal" as const), name, key: name }),
         fc.constant({ kind: "retry" as const, due: "2026-01-01T00:00:00.000Z" }),
+        fc.record({
+          ...{ kind: fc.constant("approval" as const), title: name, description: name, form: map },
+          approvers: fc.record({ roles: fc.array(name, { maxLength: 2 }), users: fc.array(name, { maxLength: 2 }) }),
+          ...{ required: fc.constant(1), rejections: fc.constant(1) },
+        }),
       ),
       resume: fc.record({ task: name, run: count, serial: count, started_at: timestamp }),
     },
     { worker: name, iteration: count, wake_at: timestamp, limit: fc.constant(true) },
   ],
-  "command.woken": [{ command_id: id, step: name }, { signal: id }],
+  "command.woken": [
+    { command_id: id, step: name },
+    { signal: id, approval: id },
+  ],
   "task.done": [
     {
       ...ref,
@@ -253,6 +262,18 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
     { signal_id: id, name, data: json },
     { key: name, id: name, by: name },
   ],
+  "approval.opened": [approval, { iteration: count }],
+  "approval.decided": [
+    { ...approval, decision: fc.constantFrom("approve", "reject"), by: name },
+    { iteration: count, data: json, comment: fc.string(), link: count },
+  ],
+  "approval.reminded": [approval, { iteration: count }],
+  "approval.escalated": [{ ...approval, to: fc.record({ roles: fc.array(name, { maxLength: 2 }) }) }],
+  "approval.notified": [
+    { ...approval, number: count, reason: fc.constantFrom("opened", "reminder", "escalation") },
+    { playbook: name, input: map, error },
+  ],
+  "approval.closed": [{ ...approval, outcome: fc.constantFrom("approved", "rejected", "expired", "cancelled") }],
   "step.overridden": [
     { step: name, action: fc.constantFrom("skip", "complete", "fail"), reason: fc.string() },
     { iteration: fc.nat(), result: stored, error, by: name },

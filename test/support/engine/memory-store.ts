@@ -1,5 +1,7 @@
 import type {
   AcceptedBatch,
+  ApprovalChange,
+  ApprovalMessage,
   BatchChange,
   CommandChange,
   CommandStatus,
@@ -63,6 +65,10 @@ export interface MemoryStore extends ExecutionStore {
   batches: Map<string, BatchRow>;
   /** What parked commands wait for, by command. */
   waits: Map<string, ParkedCommand & { executionId: string; takenUntil: number }>;
+  /** Approvals by their id, each as its changes have made it. */
+  approvals: Map<string, ApprovalChange>;
+  /** Messages about approvals, by approval and number. */
+  messages: Map<string, ApprovalMessage>;
   /** Statements that wrote. */
   flushes: number;
 }
@@ -95,6 +101,8 @@ export function createMemoryStore(
     issuedBodies: new Map(),
     batches: new Map(),
     waits: new Map(),
+    approvals: new Map(),
+    messages: new Map(),
     flushes: 0,
     async reserveIds(count) {
       lastId += count;
@@ -332,11 +340,28 @@ function writeExecution(store: MemoryStore, change: ExecutionChange, now: number
   for (const command of change.commands) writeCommand(store, executionId, command, now);
   for (const id of change.unparked ?? []) store.waits.delete(id);
   for (const wait of change.parked ?? []) store.waits.set(wait.commandId, { ...wait, executionId, takenUntil: 0 });
+  for (const one of change.approvals ?? []) writeApproval(store, one);
+  for (const message of change.messages ?? []) {
+    const key = `${message.approvalId}-${message.number}`;
+    if (store.messages.has(key)) throw new Error(`Message ${key} was written twice`);
+    store.messages.set(key, message);
+  }
   for (const id of change.ended) {
     const known = store.commands.get(id);
     if (known?.executionId === executionId && isOpen(known.status)) store.commands.delete(id);
   }
   return true;
+}
+
+function writeApproval(store: MemoryStore, change: ApprovalChange): void {
+  const known = store.approvals.get(change.approvalId);
+  if (change.opened !== undefined && known !== undefined) throw new Error(`${change.approvalId} was opened twice`);
+  if (known?.outcome !== undefined) throw new Error(`Approval ${change.approvalId} was closed before`);
+  const decisions = [...(known?.decisions ?? []), ...change.decisions];
+  const people = decisions.map(({ by }) => by);
+  if (new Set(people).size < people.length) throw new Error(`A person decided ${change.approvalId} twice`);
+  if (known !== undefined || change.opened !== undefined)
+    store.approvals.set(change.approvalId, { ...known, ...change, decisions });
 }
 
 function begin(executionId: string, start: ExecutionStart | undefined): ExecutionRow {

@@ -53,6 +53,11 @@ export function firstField(place: Place | undefined, ...keys: string[]): Place |
   return undefined;
 }
 
+/** True for a value that is no template. Parts of a map or of a list may be. */
+export function isConstant({ value }: Place): boolean {
+  return typeof value !== "string" || !/\{[{%]/.test(value);
+}
+
 /** The value, where it is text. */
 export function textOf(place: Place | undefined): string | undefined {
   return typeof place?.value === "string" ? place.value : undefined;

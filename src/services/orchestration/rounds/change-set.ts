@@ -25,7 +25,7 @@ import {
 } from "../memory/load-execution.ts";
 import type { Ending } from "../memory/subscriptions.ts";
 import type { CancelledCommand, EndedStep } from "./types.ts";
-import { createWaitRows, type WaitRows, whilePaused } from "./wait-rows.ts";
+import { type ApprovalRows, createWaitRows, noteApproval, type WaitRows, whilePaused } from "./wait-rows.ts";
 
 /** When a batch arrived, and whether one of its commands was claimed. */
 export interface BatchTrace {
@@ -94,6 +94,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
   const events: LogEntry[] = [];
   live.claimedOnce ??= claimedOnce(live.state);
   const commands = createCommandChanges(live.claimedOnce);
+  let approvals: ApprovalRows | undefined;
   const wasTerminal = isTerminal(live.state.status);
   const { executionId } = live.state;
 
@@ -112,6 +113,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     ...{ steps, cancelled },
     event(event, cause) {
       project(event, commands, live.state, deps.leaseMs);
+      if ("approval_id" in event) approvals = noteApproval(event, live.state, approvals);
       steps.push(...endedSteps(executionId, event));
       cancelled.push(...stoppedWork(event, commands, live.state));
       live.eventsSinceSnapshot += 1;
@@ -145,6 +147,7 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
         ...(live.attached.size > 0 && { payloads: [...live.attached.values()] }),
         ...commands.rows(),
         ...(hasEnded() && { tally: endTally(live.tally, state, (step) => hasWork(live.source.program, step)) }),
+        ...approvals?.rows(),
       };
       if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
       if (hasEnded() && state.error !== null) change.error = state.error;
@@ -348,6 +351,11 @@ function project(
       return;
     case "command.woken":
       commands.woken(event.command_id);
+      return;
+    case "approval.opened":
+    case "approval.reminded":
+    case "approval.escalated":
+      commands.parked(event.command_id, openCommand(state, event.command_id)?.parked ?? null);
       return;
     case "command.completed":
       commands.set(event.command_id, "COMPLETED", { attempt: event.attempt });
