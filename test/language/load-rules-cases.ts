@@ -499,6 +499,22 @@ const SLIP_CASES: RuleCase[] = [
     hint: "its lines stand right of `code`",
   },
   {
+    code: "wrong-trigger",
+    name: "a trigger says when it fires, under a name of its own",
+    text: `${HEAD}triggers:
+  - { name: nightly, schedule: { cron: "61 * * * *", timezone: Europe/Nowhere } }
+  - { name: nightly, schedule: { every: soon } }
+  - { name: hourly }
+${ONE}`,
+    found: [
+      "5:40 wrong-trigger",
+      "5:64 wrong-trigger",
+      "6:13 duplicate-name",
+      "6:41 wrong-trigger",
+      "7:5 wrong-trigger",
+    ],
+  },
+  {
     code: "wrong-wait",
     name: "a wait says a time, and stands alone",
     text: tool(
