@@ -18,7 +18,7 @@ import { runCommand } from "../worker/command/run-command.ts";
 import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
 import { createEventLoopTurns } from "../worker/yield-to-event-loop.ts";
-import type { AnswerApproval, LocalApprovals } from "./approvals.ts";
+import type { AnswerApproval, createLocalApprovals, LocalApprovals } from "./approvals.ts";
 import type { LocalResults } from "./results.ts";
 import { createWaits, type LocalSignal, type LocalWaits, neverSent } from "./waits.ts";
 
@@ -70,15 +70,9 @@ export async function runExecution(
   };
   // Most runs wait for nothing.
   let waits: LocalWaits | undefined;
-  const openWaits = () =>
-    (waits ??= createWaits({
-      ...{ clock: deps.clock, state, signals: deps.signals ?? [] },
-      wake: ({ command_id, step }) => inject(dueEvent(state, command_id, step, now())),
-      goOn: (command) => queue.add([command]),
-    }));
+  const openWaits = () => (waits ??= waitsOf(deps, state, inject, (command) => queue.add([command])));
   const endIfForever = () => {
-    if (isTerminal(state.status) || waits?.isForever() !== true || !queue.isIdle()) return;
-    if (approvals?.isAsking() === true) return;
+    if (isTerminal(state.status) || waits?.isForever() !== true || !queue.isIdle() || approvals.isAsking()) return;
     inject({ type: "workflow.failed", at: now(), error: neverSent(state) });
   };
   const queue = createQueue(deps.capacity, (command) => runOne(command).catch(finished.reject), endIfForever);
@@ -93,17 +87,8 @@ export async function runExecution(
     if (isTerminal(state.status)) end();
     else queue.add(progress.commands);
     waits?.observe(progress.events);
-    if (progress.events.some(({ type }) => type === "approval.opened")) approvals ??= await openApprovals();
-    approvals?.observe(progress.events);
+    await approvals.observe(progress.events);
     return verdict;
-  };
-  let approvals: LocalApprovals | undefined;
-  const openApprovals = async () => {
-    const { createLocalApprovals } = await import("./approvals.ts");
-    const { clock, answer = () => Promise.resolve(undefined) } = deps;
-    return createLocalApprovals({
-      ...{ clock, state, answer, decide: inOrder, onSilence: endIfForever, onFault: finished.reject },
-    });
   };
   const end = () => {
     queue.clear();
@@ -111,6 +96,7 @@ export async function runExecution(
     finished.resolve();
   };
   const inOrder = serial(fold);
+  const approvals = approvalsOf(deps, { state, decide: inOrder, onSilence: endIfForever, onFault: finished.reject });
   const report = reporting(createEventLoopTurns(deps.clock), inOrder, finished.reject);
 
   const inject = (event: FlowEvent) => void inOrder(event).catch(finished.reject);
@@ -124,11 +110,41 @@ export async function runExecution(
   } finally {
     stopWatching();
     waits?.end();
-    approvals?.end();
+    approvals.end();
     stop.abort(new FlowError("CANCELLED", "The execution has ended"));
     await queue.idle();
   }
   return state;
+}
+
+/** What its commands wait for. */
+function waitsOf(
+  { clock, signals = [] }: LocalDeps,
+  state: ExecutionState,
+  inject: (event: FlowEvent) => void,
+  goOn: (command: Command) => void,
+): LocalWaits {
+  const wake = ({ command_id, step }: Command) => inject(dueEvent(state, command_id, step, clock.now()));
+  return createWaits({ clock, state, signals, wake, goOn });
+}
+
+/** Its approvals, opened with the first: most runs have none. */
+function approvalsOf(
+  { clock, answer = () => Promise.resolve(undefined) }: LocalDeps,
+  parts: Pick<Parameters<typeof createLocalApprovals>[0], "state" | "decide" | "onSilence" | "onFault">,
+) {
+  let approvals: LocalApprovals | undefined;
+  return {
+    isAsking: () => approvals?.isAsking() === true,
+    async observe(events: readonly FlowEvent[]) {
+      if (approvals === undefined && events.some(({ type }) => type === "approval.opened")) {
+        const { createLocalApprovals: create } = await import("./approvals.ts");
+        approvals = create({ ...parts, clock, answer });
+      }
+      approvals?.observe(events);
+    },
+    end: () => approvals?.end(),
+  };
 }
 
 /** What has come due of a command that waits: people are to be reminded, or it goes on. */

@@ -1,8 +1,8 @@
 import { nameScope } from "../../language/template/names.ts";
+import type { TraceRef } from "../../schema/words/command.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { EventOf, ParentRef, RerunRef } from "../../schema/words/event.ts";
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
-import type { TraceRef } from "../../schema/words/trace.ts";
 import type { EngineEnv } from "../env.ts";
 import type { Program } from "../program/program.ts";
 import { render } from "./scope.ts";

@@ -55,17 +55,18 @@ function noteByHand(step: StepState, iteration: number | undefined, { at, action
   if (step.iterationsByHand.length > ITERATIONS_BY_HAND_MAX) step.iterationsByHand.shift();
 }
 
-/** Folds that nothing further is issued or claimed, until it is resumed. */
-export function paused(state: ExecutionState, event: EventOf<"execution.paused">): ExecutionState {
-  if (state.status !== "RUNNING") return state;
-  const { type: _, ...pause } = event;
-  state.status = "PAUSED";
-  state.paused = pause;
-  return state;
-}
-
-/** Folds that it goes on. */
-export function resumed(state: ExecutionState): ExecutionState {
+/** Folds that nothing further is issued or claimed until it is resumed, and that it goes on. */
+export function evolvePause(
+  state: ExecutionState,
+  event: EventOf<"execution.paused"> | EventOf<"execution.resumed">,
+): ExecutionState {
+  if (event.type === "execution.paused") {
+    if (state.status !== "RUNNING") return state;
+    const { type: _, ...pause } = event;
+    state.status = "PAUSED";
+    state.paused = pause;
+    return state;
+  }
   if (state.status !== "PAUSED") return state;
   state.status = "RUNNING";
   delete state.paused;

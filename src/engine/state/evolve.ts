@@ -3,7 +3,7 @@ import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { evolveApproval } from "./evolve-approval.ts";
 import { evolveLoop, loopCommandCancelled, loopResult } from "./evolve-loop.ts";
-import { evolveOverride, paused, resumed } from "./evolve-override.ts";
+import { evolveOverride, evolvePause } from "./evolve-override.ts";
 import { beginRerun, copied, restored } from "./evolve-rerun.ts";
 import { evolveWait } from "./evolve-wait.ts";
 import { cancelledError, joinTasks, withRuns } from "./results.ts";
@@ -25,6 +25,7 @@ import {
  * closed or its step does not run, changes nothing.
  */
 export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState {
+  if ("approval_id" in event) return evolveApproval(state, event);
   switch (event.type) {
     case "playbook.initialized":
       return initialized(state, event);
@@ -42,13 +43,6 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "command.woken":
     case "signal.received":
       return evolveWait(state, event);
-    case "approval.opened":
-    case "approval.decided":
-    case "approval.reminded":
-    case "approval.escalated":
-    case "approval.notified":
-    case "approval.closed":
-      return evolveApproval(state, event);
     case "task.done":
       return taskDone(state, event);
     case "task.progress":
@@ -94,9 +88,8 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "execution.cancelled":
       return close(state, "CANCELLED", event.at, cancelledError(event.reason));
     case "execution.paused":
-      return paused(state, event);
     case "execution.resumed":
-      return resumed(state);
+      return evolvePause(state, event);
     case "step.overridden":
       return evolveOverride(state, event);
   }

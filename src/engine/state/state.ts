@@ -1,11 +1,10 @@
 import type { OpenApproval } from "../../schema/words/approval.ts";
-import type { ParkedWork, Signal, Woken } from "../../schema/words/command.ts";
+import type { ParkedWork, Signal, TraceRef, Woken } from "../../schema/words/command.ts";
 import type { KeptLoop, Overridden, ParentRef, ReusedFrom, Steered, TaskResult } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { Accumulate } from "../../schema/words/manifest.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { LoopPart, StoredResult } from "../../schema/words/result.ts";
-import type { TraceRef } from "../../schema/words/trace.ts";
 
 /*
  * The state of an execution after its events: the fold of the log, and nothing else. Plain data that survives JSON. Only

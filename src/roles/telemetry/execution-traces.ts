@@ -1,7 +1,7 @@
 import type { ExecutionState } from "../../engine/state/state.ts";
 import { formatTraceparent, newTraceId, parseTraceparent, spanIdOf } from "../../platform/telemetry/trace-context.ts";
 import type { Tracing } from "../../platform/telemetry/tracing.ts";
-import type { TraceRef } from "../../schema/words/trace.ts";
+import type { TraceRef } from "../../schema/words/command.ts";
 
 /** Spans of executions. */
 export interface ExecutionTraces {

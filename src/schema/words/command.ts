@@ -73,6 +73,14 @@ export interface CommandContext {
 /** One write of an execution variable: `[name, value]`. */
 export type Write = [name: string, value: Json];
 
+/** An execution's place in a distributed trace, in the formats of W3C Trace Context. */
+export interface TraceRef {
+  /** `traceparent` under which the execution's commands run. */
+  context: string;
+  /** Span id of the caller; present if the execution has a separate span, whose parent it is. */
+  parent?: string;
+}
+
 /** What a parked command waits for. */
 export type Wait = TimerWait | SignalWait | ApprovalWait | RetryWait;
 

@@ -1,10 +1,9 @@
 import type { ApprovalEvents } from "./approval.ts";
-import type { ParkedWork, Signal, Write } from "./command.ts";
+import type { ParkedWork, Signal, TraceRef, Write } from "./command.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Accumulate } from "./manifest.ts";
 import type { TaskError } from "./outcome.ts";
 import type { LoopPart, StoredResult } from "./result.ts";
-import type { TraceRef } from "./trace.ts";
 
 /*
  * What happened, in the past tense. The log of these is the truth: `engine/state/evolve.ts` folds them into the state, and nothing else

@@ -5,16 +5,10 @@ import type { FlowError } from "../../schema/words/errors.ts";
 import type { EventOf } from "../../schema/words/event.ts";
 import { unknownExecution } from "../errors.ts";
 import { runJob } from "./jobs.ts";
+import type { ApprovalPlace } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import type { RoundLoop } from "./round-loop.ts";
 import { applyEvent, applyUndecided } from "./rounds/apply-event.ts";
-
-/** The approval that a person decides over, and the command that waits for it. */
-export interface ApprovalPlace {
-  approvalId: string;
-  executionId: string;
-  commandId: string;
-}
 
 /** {@link Orchestrator.decide}. Refused on a state that was just loaded only. */
 export async function decideApproval(

@@ -6,13 +6,11 @@ import type { Abandoning, AttachedPayload, ExecutionStore, StoredStatus } from "
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import type { Origin } from "../../schema/rules/origin.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
-import type { Signal } from "../../schema/words/command.ts";
+import type { Signal, TraceRef } from "../../schema/words/command.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
 import type { EventOf, FlowEvent, ParentRef, RerunRef } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
-import type { TraceRef } from "../../schema/words/trace.ts";
-import type { ApprovalPlace } from "./decide-approval.ts";
 import type { CachedExecution } from "./memory/execution-cache.ts";
 import type { IterationPace } from "./memory/iteration-pace.ts";
 import type { LoadDeps, OrchestratorResults } from "./memory/load-execution.ts";
@@ -132,6 +130,13 @@ export interface EveryonesSignal extends Signal {
   at: number;
   /** Most waits that it ends. Default: all. */
   atMost?: number;
+}
+
+/** The approval that a person decides over, and the command that waits for it. */
+export interface ApprovalPlace {
+  approvalId: string;
+  executionId: string;
+  commandId: string;
 }
 
 /**

@@ -129,11 +129,9 @@ export function createChangeSet(live: LiveExecution, deps: ChangeSetDeps): Chang
     takeUp: (command) => commands.adopt(takenUp(live, command, deps.poolOf(live.state.path))),
     hold: commands.hold,
     ...{ held: commands.held, woken: commands.allWoken, soonest: commands.soonest },
+    ...{ unclaimed: commands.unclaimed, hasEnded, ending: () => ending },
     count: () => events.length,
-    hasEnded,
-    ending: () => ending,
     idAt: (index) => events[index]?.eventId ?? 0,
-    unclaimed: commands.unclaimed,
     change(resultOf) {
       const { state } = live;
       const change: ExecutionChange = {
