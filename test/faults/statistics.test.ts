@@ -14,8 +14,9 @@ test("of two servers one is killed as executions end: the other counts them, eac
   const ids = await stand.start(client, "work", 3);
   await stand.finish(client, ids, WORK_DONE);
   await one.end("SIGKILL");
+  const left = await stand.client(two);
   const counts = async () => {
-    const { body } = await client.call("GET", "/api/stats?path=work&bucket=1d");
+    const { body } = await left.call("GET", "/api/stats?path=work&bucket=1d");
     return (body as unknown as { total: { counts: Record<string, number> } }).total.counts;
   };
   await until(

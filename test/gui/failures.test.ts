@@ -75,8 +75,8 @@ workflow:
 
 test("an empty installation says what to do next", async () => {
   const page = await opened("/");
-  await page.getByRole("heading", { name: "No executions yet" }).waitFor();
-  await page.getByRole("link", { name: "catalog", exact: true }).waitFor();
+  await page.getByRole("heading", { name: "Welcome to flow" }).waitFor();
+  await page.getByRole("link", { name: "register your own" }).waitFor();
   assert.deepEqual(await accessibility(page), []);
   await goWithin(page, "/agents");
   await page.getByText("No agent is shown here").first().waitFor();

@@ -30,7 +30,6 @@ for (const strips of [true, false]) {
     proxy.target = gui.serving.url;
     await gui.post("/api/catalog/register", { content: SAYS });
     const page = await openedPage(gui.browser, `${proxy.origin}/flow/`);
-    await page.waitForURL(`${proxy.origin}/flow/executions`);
     await page.getByRole("link", { name: "Playbooks", exact: true }).click();
     await page.waitForURL(`${proxy.origin}/flow/catalog`);
     await page.getByRole("link", { name: "gui/says" }).click();
