@@ -228,7 +228,7 @@ test("an execution that may not be followed any more says why and asks no more",
   await page.goto(`${serving.url}/executions/${execution_id}`);
   await page.getByText("not live: you may not follow it").waitFor();
   const before = streams;
-  await page.getByRole("link", { name: "Events", exact: true }).click();
+  await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Events" }).click();
   await rows(page).first().waitFor();
   assert.equal(streams, before);
   await page.close();

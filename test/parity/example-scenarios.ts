@@ -48,6 +48,8 @@ export function exampleScenarios({ api, mcp, nobody, csv }: ExampleServers): Sce
     example("await_delivery", { day: "2026-01-30" }),
     example("poll_export", { every: 0.05 }),
     example("nightly_report"),
+    example("github_push"),
+    example("github_push", { message: "release 2.0" }),
     example("await_payment", { patience: 0.1, reminders: 1 }),
     example("release_approval", { patience: 0.1 }),
     example("price_alert"),

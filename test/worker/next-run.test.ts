@@ -54,12 +54,12 @@ workflow:
       spec:
         policy:
           rules:
-            - { when: "{{ not output.ready }}", then: { do: retry, attempts: 3, delay: 60 } }
+            - { when: "{{ not output.ready }}", then: { do: retry, attempts: 3, delay: 5 } }
             - { else: { then: { do: continue } } }
 `);
   assert.deepEqual(ran.of("call.error"), []);
   const [first] = ran.of("task.done");
-  assert.equal(Date.parse(first?.next_run_at ?? "") - (first?.at ?? 0), 60_000);
+  assert.equal(Date.parse(first?.next_run_at ?? "") - (first?.at ?? 0), 5_000);
   assert.deepEqual(seen.at(-2), [
     "task.done",
     { 0: { task: "poll", run: 1, at: first?.next_run_at ?? "", error: null } },

@@ -1,7 +1,6 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useMemo } from "react";
-import { executionDetail } from "../../api/queries.ts";
+import { type ReactNode, useEffect, useMemo } from "react";
 import type { Execution, Step } from "../../api/types.ts";
 import { Ago } from "../../parts/now.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
@@ -12,7 +11,7 @@ import { ErrorText, isSameError } from "../summary/error-text.tsx";
 import { lastErrorOf } from "../summary/last-error.ts";
 import { clippedTo } from "../traced/clipped.ts";
 import { stepState } from "../traced/step-state.ts";
-import { type Moment, useStepKinds } from "../traced/use-traced.ts";
+import { calledDetail, type Moment, useStepKinds } from "../traced/use-traced.ts";
 import type { useSelection } from "../use-selection.ts";
 import { AttemptCard } from "./attempt-card.tsx";
 import { attemptTitles } from "./attempt-title.ts";
@@ -27,7 +26,7 @@ export type Selected = ReturnType<typeof useSelection>;
 /** Everything about the row that is chosen: why it failed, its attempts, inputs, result and log, and what can be done with it. */
 export function Details(of: { execution: Execution; selection: Selected; moment: Moment | undefined }): ReactNode {
   const { execution, selection, moment } = of;
-  const called = useQuery({ ...executionDetail(selection.in ?? ""), enabled: selection.in !== undefined });
+  const called = useCalledOne(selection.in);
   const then = called.data === undefined || moment === undefined ? called.data : clippedTo(called.data, moment.at);
   const owner = selection.in === undefined ? execution : then;
   const step = owner?.steps.find(({ name }) => name === selection.step);
@@ -53,6 +52,19 @@ export function Details(of: { execution: Execution; selection: Selected; moment:
       )}
     </section>
   );
+}
+
+/** A called execution. It has no stream of its own here: what else was read of it is read again when its log has grown. */
+function useCalledOne(id: string | undefined) {
+  const called = useQuery({ ...calledDetail(id ?? ""), enabled: id !== undefined });
+  const client = useQueryClient();
+  const lastEventId = called.data?.last_event_id;
+  useEffect(() => {
+    if (id === undefined || lastEventId === undefined) return;
+    const isOfIt = ({ queryKey }: { queryKey: readonly unknown[] }) => queryKey.length > 2;
+    void client.invalidateQueries({ queryKey: ["execution", id], predicate: isOfIt });
+  }, [client, id, lastEventId]);
+  return called;
 }
 
 interface StepDetailsProps {

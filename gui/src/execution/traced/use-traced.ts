@@ -53,14 +53,17 @@ export function useTraced(execution: Execution, calls: readonly string[], moment
 
 /** Executions that were called, as they are now: those of these that were read. */
 export function useCalled(ids: readonly string[]): Execution[] {
-  const details = useQueries({
-    queries: ids.map((id) => ({
-      ...executionDetail(id),
-      refetchInterval: ({ state }: { state: { data?: Execution | undefined } }) =>
-        state.data?.ended_at === null ? LOOK_MS : (false as const),
-    })),
-  });
+  const details = useQueries({ queries: ids.map(calledDetail) });
   return details.map(({ data }) => data).filter((data) => data !== undefined);
+}
+
+/** Reads a called execution, again and again while it is open. */
+export function calledDetail(id: string) {
+  return {
+    ...executionDetail(id),
+    refetchInterval: ({ state }: { state: { data?: Execution | undefined } }) =>
+      state.data?.ended_at === null ? LOOK_MS : (false as const),
+  };
 }
 
 /** A reader of the log of each of them, and a text that changes with what they have read. */
