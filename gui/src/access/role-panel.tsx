@@ -69,7 +69,7 @@ function State({ role, may }: { role: Role; may: Allowed }): ReactNode {
         {isActive ? "Whoever has it may do again what it allows." : "Whoever has it keeps it, and it gives nothing."}
       </Confirm>
       <Confirm label="Delete …" title={`Delete the role ${role.name}?`} action="Delete" may={may} run={remove}>
-        Whoever has it loses it. This cannot be taken back.
+        Whoever has it loses it. This cannot be undone.
       </Confirm>
     </div>
   );

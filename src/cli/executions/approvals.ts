@@ -76,7 +76,7 @@ function approversOf({ approvers: { roles, users, not_starter, who_may_execute }
     ...users,
     ...(who_may_execute ? ["users who may execute the playbook"] : []),
   ];
-  return `${names.join(", ")}${not_starter ? "; not by who has started the execution" : ""}`;
+  return `${names.join(", ")}${not_starter ? "; not the person who started the execution" : ""}`;
 }
 
 /** `flow approvals approve` and `reject`. */
@@ -91,7 +91,7 @@ export function decideApproval(decision: "approve" | "reject"): CliAction {
     const answer = await server.call(APPROVAL_ROUTES.decide, { params: { approval_id: id }, body });
     const what =
       answer.status === "open"
-        ? "kept; it is open until enough people have decided"
+        ? "recorded; it stays open until enough people have decided"
         : `${answer.status}: execution ${answer.execution_id} goes on`;
     return printAnswer(input, answer, `Approval ${id}: ${what}`);
   };

@@ -355,7 +355,7 @@ const STATS: CliCommand = {
       name: "sort",
       value: "ORDER",
       choices: ["failed", "slowest", "count"],
-      summary: "Which playbooks stand first; default those of which most executions failed",
+      summary: "Order of the playbooks; default those with most failures first",
     },
     ...SERVER_OPTIONS,
     NO_COLOR,

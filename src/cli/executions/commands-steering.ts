@@ -148,13 +148,13 @@ function decideCommand(decision: "approve" | "reject", summary: string): CliComm
 
 const APPROVALS: CliCommandSet = {
   name: "approvals",
-  summary: "List approvals that executions wait for, and decide over them",
+  summary: "List the approvals that executions wait for, and decide them",
   commands: [
     {
       ...{ name: "list", summary: "List approvals, the newest first" },
       arguments: [],
       options: [
-        { name: "mine", summary: "Only those that are open, and over which you may decide and have not" },
+        { name: "mine", summary: "Only open ones that wait for your decision" },
         {
           name: "status",
           value: "WORD",

@@ -21,7 +21,7 @@ function about(
 
 const TRIGGERS: CliCommandSet = {
   name: "triggers",
-  summary: "Look at what starts playbooks by itself, turn it on and off, fire it now",
+  summary: "List what starts playbooks by itself, turn it on and off, fire it now",
   default: "list",
   commands: [
     {
@@ -37,16 +37,16 @@ const TRIGGERS: CliCommandSet = {
       load: async () => (await import("./triggers.ts")).listTriggers,
     },
     about("show", "Show one trigger and what it fires for"),
-    about("enable", "Let it fire again; what it would have fired meanwhile is not missed"),
-    about("disable", "Let it fire no more, whatever version is registered; what it has queued is skipped"),
-    about("fire", "Fire it now, also if it is turned off", [
+    about("enable", "Turn it on again; times that passed meanwhile are not made up for"),
+    about("disable", "Turn it off, for later versions too; its queued fires are skipped"),
+    about("fire", "Fire it now, even if it is turned off", [
       { name: "key", value: "TEXT", summary: "Your name for it: fired again under the same key, it starts nothing" },
     ]),
     about("next", "Show the next times of a schedule", [
       { name: "number", short: "n", value: "NUMBER", summary: "How many; default 10" },
       { name: "from", value: "TIME", summary: "After this time, as 2026-01-31T12:00:00Z; default now" },
     ]),
-    about("fires", "List what it has fired, should have and did not, newest first", [
+    about("fires", "List its fires, missed and skipped ones too, newest first", [
       { name: "status", value: "STATUS", choices: FIRE_STATUSES, summary: "Only those of which this has become" },
       { name: "limit", value: "NUMBER", summary: "How many; default 20" },
     ]),

@@ -67,7 +67,7 @@ export const TRIGGER_ACTIONS = {
     const query = defined({ n: textOption(options, "number"), from: textOption(options, "from") });
     const times = await server.call(TRIGGER_ROUTES.next, { params, query });
     if (options["json"] === true) return answer(input, times);
-    io.stdout.write(times.next.length === 0 ? "It fires at no time\n" : times.next.map((at) => `${at}\n`).join(""));
+    io.stdout.write(times.next.length === 0 ? "It has no further times\n" : times.next.map((at) => `${at}\n`).join(""));
     return EXIT.ok;
   }),
   fires: aboutOne(async (input, server, params) => {

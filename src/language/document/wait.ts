@@ -48,7 +48,7 @@ function checkTime(reading: Reading, map: Place): void {
   const name = zone === undefined ? "UTC" : textOf(zone);
   const isZone = name !== undefined && isTimeZone(name);
   if (zone !== undefined && isConstant(zone) && !isZone) {
-    wrong(zone, `\`${zone.value}\` is no time zone`, "write a name such as `Europe/Berlin`");
+    wrong(zone, `\`${zone.value}\` is not a known time zone`, "write a name such as `Europe/Berlin`");
   }
   const text = until === undefined || !isConstant(until) ? undefined : String(until.value);
   if (until !== undefined && text !== undefined && momentMs(text, isZone ? name : "UTC") === undefined) {

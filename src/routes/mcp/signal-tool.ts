@@ -35,8 +35,8 @@ export const SIGNAL_SHAPE = {
     type: "object",
     properties: {
       reached: { type: "integer", description: "Waits that ended with it." },
-      kept: { type: "boolean", description: "None waited for it: it is kept for one to come." },
-      duplicate: { type: "boolean", description: "It was sent before: nothing has changed." },
+      kept: { type: "boolean", description: "No step waits for it yet: it is kept for the first one that will." },
+      duplicate: { type: "boolean", description: "It was sent before; nothing has changed." },
     },
     required: ["reached", "kept", "duplicate"],
   },

@@ -195,7 +195,7 @@ export const StatsQuery = v.object({
   sort: v.exactOptional(
     v.pipe(
       v.picklist(STATS_ORDERS, `must be one of ${STATS_ORDERS.join(", ")}`),
-      v.description("Which playbooks stand first, by default those of which most executions failed."),
+      v.description("Order of the playbooks; by default those with most failures first."),
     ),
   ),
 });
@@ -231,8 +231,8 @@ export type Totals = v.InferOutput<typeof Totals>;
 /** Answer of `GET /api/stats`. */
 export const StatsAnswer = v.object({
   bucket: v.picklist(BUCKET_NAMES),
-  since: v.pipe(Timestamp, v.description("Where the first bucket begins.")),
-  until: v.pipe(Timestamp, v.description("Where the last one ends.")),
+  since: v.pipe(Timestamp, v.description("When the first bucket begins.")),
+  until: v.pipe(Timestamp, v.description("When the last one ends.")),
   buckets: v.pipe(
     v.array(v.object({ at: v.pipe(Timestamp, v.description("Where it begins, UTC.")), ...sums })),
     v.description("All of the time, oldest first: executions count where they ended."),

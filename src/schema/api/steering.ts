@@ -121,8 +121,8 @@ export const EveryonesSignalBody = v.strictObject({
 /** Answer to a signal. */
 export const SignalAnswer = v.object({
   reached: v.pipe(count, v.description("Steps, or iterations of loops, that go on with it.")),
-  kept: v.pipe(v.boolean(), v.description("None waited for it: it is kept for one to come.")),
-  duplicate: v.pipe(v.boolean(), v.description("It was sent before: nothing has changed.")),
+  kept: v.pipe(v.boolean(), v.description("No step waits for it yet: it is kept for the first one that will.")),
+  duplicate: v.pipe(v.boolean(), v.description("It was sent before; nothing has changed.")),
 });
 
 const name = v.pipe(storableText(512), v.minLength(1));

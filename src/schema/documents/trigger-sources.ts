@@ -23,7 +23,7 @@ export const WebhookHmac = map({
 const verify = map({
   preset: key(
     v.picklist(WEBHOOK_PRESETS),
-    "What the sender proves itself with; `none` takes everything from everybody.",
+    "How the sender proves who it is; `none` accepts everything from anybody.",
   ),
   secret: key(
     v.union([text, v.array(text)]),
@@ -48,7 +48,7 @@ export const WebhookSection = map({
   path: required(text, "The address below `/hooks/`, unique on a server: `github/push`."),
   verify: required(
     byShape(v.union([v.literal("none"), verify]), (value) => (typeof value === "string" ? v.literal("none") : verify)),
-    "How the sender is known; that everything is taken must be said: `none`.",
+    "How the sender is known. To accept everything, say so: `none`.",
   ),
   deduplicate: key(
     text,

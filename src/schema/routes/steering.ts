@@ -17,7 +17,7 @@ export const APPROVAL_ROUTES = {
     method: "get",
     path: "/api/approvals",
     summary:
-      "Approvals, newest first: those over which the caller may decide, and those of playbooks that they may view; with mine those alone that wait for the caller",
+      "Approvals, newest first: those that the caller may decide, and those of playbooks that they may view; with `mine` only those that wait for the caller",
     access: "operator",
     user: { action: "execute", of: "list" },
     query: ApprovalsQuery,

@@ -38,7 +38,7 @@ export const TRIGGER_ROUTES = {
     method: "post",
     path: "/api/triggers/:trigger_id/fire",
     summary:
-      "Fires a trigger now, also one that is disabled; with an Idempotency-Key it fires once, however often it is sent",
+      "Fires a trigger now, even a disabled one; with an Idempotency-Key it fires once, however often the request is sent",
     access: "operator",
     user: { action: "execute", of: "asked" },
     audit: { action: "trigger.fire", resource: "trigger/:trigger_id" },
@@ -48,10 +48,10 @@ export const TRIGGER_ROUTES = {
     status: 202,
     refusals: [404, 413, 422],
   }),
-  enable: change("enable", "A trigger fires again; what it would have fired meanwhile is not missed"),
+  enable: change("enable", "Turns a trigger on again; times that passed meanwhile are not made up for"),
   disable: change(
     "disable",
-    "A trigger fires no more until it is enabled, whatever version is registered; what it has queued is skipped",
+    "Turns a trigger off until it is enabled, for later versions too; its queued fires are skipped",
   ),
   next: contract({
     method: "get",
@@ -66,7 +66,7 @@ export const TRIGGER_ROUTES = {
   fires: contract({
     method: "get",
     path: "/api/triggers/:trigger_id/fires",
-    summary: "What a trigger has fired, should have and did not, newest first",
+    summary: "The fires of a trigger, missed and skipped ones too, newest first",
     access: "operator",
     user: { action: "view", of: "asked" },
     query: FiresQuery,

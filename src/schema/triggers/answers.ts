@@ -24,7 +24,7 @@ export const TriggerItem = v.object({
   kind,
   enabled: v.boolean(),
   last_fire: v.pipe(v.nullable(Timestamp), v.description("When it last started an execution.")),
-  next_fire: v.pipe(v.nullable(Timestamp), v.description("Its next time; null of one that fires at no time.")),
+  next_fire: v.pipe(v.nullable(Timestamp), v.description("Its next time; null where it has none.")),
 });
 export type TriggerItem = v.InferOutput<typeof TriggerItem>;
 

@@ -64,7 +64,7 @@ export async function decideBulkItem(
     if (unavailable(error) !== undefined) return undefined;
     if (!(error instanceof FlowError)) {
       deps.onFault(error);
-      return told(failed(executionId, "INTERNAL", "It failed for a fault of the server"));
+      return told(failed(executionId, "INTERNAL", "The server failed; its log says why"));
     }
     if (LATER.has(error.code)) return undefined;
     return told((NOTHING_TO_DO.has(error.code) ? skipped : failed)(executionId, error.code, error.message));

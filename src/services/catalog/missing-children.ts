@@ -37,7 +37,7 @@ export async function missingChildren(
   const missing: MissingChild[] = [];
   for (const call of calls) {
     const noPath = whyNoPath(call.path);
-    if (noPath !== undefined) missing.push({ ...call, why: `can be no path of the catalog: ${noPath}` });
+    if (noPath !== undefined) missing.push({ ...call, why: `cannot be a path of the catalog: ${noPath}` });
     else if (!there.has(call.path) && (await lookup.maySee(call.path))) {
       missing.push({ ...call, why: "is not in the catalog" });
     }

@@ -171,7 +171,7 @@ async function decideFire(
 ): Promise<FireOutcome | undefined> {
   const { overlap } = trigger.definition;
   if (overlap === "cancel_running") {
-    for (const id of open) await deps.executions.cancel(id, { reason: "The next one was to start", cascade: true });
+    for (const id of open) await deps.executions.cancel(id, { reason: "The trigger's next execution is about to start", cascade: true });
     open.clear();
   }
   // One that waits keeps its place before those that came later.
@@ -192,7 +192,7 @@ async function startFire(
   trigger: TriggerRow | undefined,
   fire: QueuedFire,
 ): Promise<(FireOutcome & { isOpen?: boolean }) | undefined> {
-  if (trigger === undefined) return ended(fire, "skipped", "The trigger is not there any more");
+  if (trigger === undefined) return ended(fire, "skipped", "The trigger no longer exists");
   const { triggerId, name, path, userId } = trigger;
   try {
     const { executionId, status } = await deps.executions.start({
@@ -213,7 +213,7 @@ async function startFire(
     if (unavailable(error) !== undefined) return undefined;
     if (!(error instanceof FlowError)) {
       deps.onFault(error);
-      return ended(fire, "failed", "It failed for a fault of the server");
+      return ended(fire, "failed", "The server failed to start it; its log says why");
     }
     if (LATER.has(error.code)) return undefined;
     return ended(fire, SKIPPED.has(error.code) ? "skipped" : "failed", error.message);

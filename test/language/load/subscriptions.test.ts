@@ -96,7 +96,7 @@ test("what nothing here serves is said when it is registered", () => {
     [HOOK.replace("hmac_sha256", "pubsub_oidc"), /nothing here verifies by `pubsub_oidc`/],
     [HOOK.replace(", secret: hook_secret", ""), /the preset hmac needs a secret/],
     [HOOK.replace("header: X-Signature, ", ""), /`verify` has no `header`/],
-    [HOOK.replace("/ingress/stripe", "/"), /can be no address/],
+    [HOOK.replace("/ingress/stripe", "/"), /cannot be an address/],
   ];
   for (const [spec, found] of cases) {
     const { document, diagnostics } = load(spec);

@@ -72,7 +72,7 @@ test("an HMAC of one's own, with its defaults and with all it can say", () => {
 
 test("what is wrong with a webhook is said where it stands", () => {
   const cases: readonly (readonly [section: string, found: RegExp])[] = [
-    ["webhook: { path: /github, verify: none }", /^6:22 `\/github` can be no address .*slash$/],
+    ["webhook: { path: /github, verify: none }", /^6:22 `\/github` cannot be an address .*slash$/],
     ["webhook: { path: a//b, verify: none }", /a part between its slashes is empty/],
     ["webhook: { path: a/../b, verify: none }", /`\.` or `\.\.`$/],
     ["webhook: { path: ä, verify: none }", /other characters than letters/],
@@ -80,16 +80,16 @@ test("what is wrong with a webhook is said where it stands", () => {
     [hook("verify: {}"), /`verify` does not say how the sender is known/],
     [hook("verify: { preset: githup, secret: s }"), /`preset` must be github or .*, not `githup`/],
     [hook("verify: { preset: github }"), /the preset github needs a secret/],
-    [hook("verify: { preset: none, secret: s }"), /`none` takes everything/],
+    [hook("verify: { preset: none, secret: s }"), /`none` accepts everything/],
     [hook("verify: { preset: github, secret: [] }"), /`secret` has 0 names/],
     [hook('verify: { preset: github, secret: "{{ body.secret }}" }'), /the name of a credential, and no template/],
     [hook("verify: { preset: hmac, secret: s }"), /does not say what is signed/],
     [hook("verify: { preset: github, secret: s, hmac: { header: X } }"), /the preset github has no `hmac`/],
-    [hook('verify: { secret: s, hmac: { header: X, payload: "{timestamp}" } }'), /no `\{body\}`, so everybody/],
+    [hook('verify: { secret: s, hmac: { header: X, payload: "{timestamp}" } }'), /no `\{body\}`, so anybody/],
     [hook('verify: { secret: s, hmac: { header: X, payload: "{bdy}{body}" } }'), /`\{bdy\}`, which means nothing/],
     [hook('verify: { secret: s, hmac: { header: X, payload: "{timestamp}{body}" } }'), /nothing says where it stands/],
     [hook("verify: { secret: s, hmac: { header: X, timestamp_header: T } }"), /not part of what is signed/],
-    [hook('verify: { secret: s, hmac: { header: "X Y" } }'), /`X Y` is no name of a header/],
+    [hook('verify: { secret: s, hmac: { header: "X Y" } }'), /`X Y` is not a header name/],
     [
       hook("verify: { secret: s, hmac: { header: X, tolerance: 2d } }"),
       /`tolerance` must be a duration from 1s to 86400s/,
@@ -130,10 +130,10 @@ input: { id: "{{ body.id }}", at: "{{ message.time }}", from: "{{ subject }}" }`
 test("what is wrong with a NATS trigger is said where it stands", () => {
   const nats = (rest: string) => `nats: { credential: bus, stream: ORDERS, ${rest} }`;
   const cases: readonly (readonly [section: string, found: RegExp])[] = [
-    ["nats: { credential: bus, stream: a.b }", /`a\.b` can be no name of a stream/],
-    [nats('durable: "a b"'), /`a b` can be no name of a consumer/],
-    [nats('subject: "a..b"'), /`a\.\.b` can be no subject/],
-    [nats('subject: "a.>.b"'), /can be no subject/],
+    ["nats: { credential: bus, stream: a.b }", /`a\.b` cannot be the name of a stream/],
+    [nats('durable: "a b"'), /`a b` cannot be the name of a consumer/],
+    [nats('subject: "a..b"'), /`a\.\.b` cannot be a subject/],
+    [nats('subject: "a.>.b"'), /cannot be a subject/],
     [nats("max_in_flight: 0"), /`max_in_flight` must be a whole number from 1 to 1000, not `0`/],
     [nats("max_in_flight: 1001"), /not `1001`/],
     [nats("ack_wait: 0"), /`ack_wait` must be a duration from 1s/],

@@ -114,7 +114,7 @@ function Cancel({ executionId, path }: { executionId: string; path: string }): R
       isRisky
       button="Cancel …"
       title="Cancel this execution?"
-      explanation="What runs is told to stop, and what it has called is cancelled too. This cannot be taken back."
+      explanation="What runs is told to stop, and what it has called is cancelled too. This cannot be undone."
       label="Reason"
       placeholder="Stands in the log"
       submit="Cancel it"

@@ -83,8 +83,8 @@ export default function Log({ execution, moment }: { execution: Execution; momen
 }
 
 function nothingText(execution: Execution, least: Level): string {
-  if (least === "error" || least === "warn") return "No line is as grave as that.";
-  return execution.ended_at === null ? "No task has run yet: its lines appear here." : "No task of it wrote anything.";
+  if (least === "error" || least === "warn") return "No lines of this level.";
+  return execution.ended_at === null ? "No task has run yet. Its lines will appear here." : "No task wrote anything.";
 }
 
 interface LinesProps {

@@ -253,7 +253,7 @@ export function Paused({ execution }: { execution: Execution }): ReactNode {
           {paused !== undefined && <Ago at={paused.since} />}.{" "}
           {busy.length > 0
             ? `${busy.length === 1 ? "1 command is" : `${busy.length} commands are`} still with workers; nothing new begins.`
-            : "Nothing begins until it is resumed."}
+            : "Nothing new starts until it is resumed."}
         </p>
       </div>
       <div className="row acts">

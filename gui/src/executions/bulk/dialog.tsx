@@ -231,7 +231,7 @@ function Check({
 const EFFECTS: Readonly<Record<BulkAction, string>> = {
   cancel: "This cannot be undone. Executions that start from now on are not affected.",
   pause: "Running steps finish; nothing new starts until they are resumed.",
-  resume: "They continue with everything that came due in the meantime.",
+  resume: "They continue, with everything that came due in the meantime.",
   rerun: "Each runs again as a new execution; the original is not changed.",
 };
 

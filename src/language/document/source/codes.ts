@@ -53,7 +53,7 @@ export const DIAGNOSTIC_RULES = {
   ),
   "text-as-map": error("A command with `: ` in it, which YAML takes for a map."),
   "wrong-wait": error("A wait does not say what it waits for, or stands where it cannot wait by itself."),
-  "wrong-trigger": error("A trigger does not say when it fires, or says it in a way that nothing understands."),
+  "wrong-trigger": error("A trigger does not say when it fires, or says it in a form that flow does not know."),
   "incomplete-task": warning("A task lacks what its kind needs: it fails when it is reached."),
   "wrong-option": warning(
     "A literal that a key of this kind of task does not take: the task fails when it is reached, or passes it over.",

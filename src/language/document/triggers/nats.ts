@@ -47,13 +47,13 @@ export function readConsumer(
     if (place === undefined || name === undefined || (/^[^\s.*>/\\]+$/.test(name) && name.length <= NAME_MAX)) continue;
     wrong(
       place,
-      `\`${name}\` can be no name of a ${place === stream ? "stream" : "consumer"}`,
+      `\`${name}\` cannot be the name of a ${place === stream ? "stream" : "consumer"}`,
       "it has no spaces, dots, `*`, `>` or slashes",
     );
   }
   const written = textOf(subject);
   if (subject !== undefined && written !== undefined && !isSubject(written))
-    wrong(subject, `\`${written}\` can be no subject`, "write it as `orders.created`, `orders.*` or `orders.>`");
+    wrong(subject, `\`${written}\` cannot be a subject`, "write it as `orders.created`, `orders.*` or `orders.>`");
   const count = maxInFlight?.value;
   const isCount = typeof count === "number" && Number.isInteger(count) && count >= 1 && count <= IN_FLIGHT_MAX;
   if (maxInFlight !== undefined && typeof count === "number" && !isCount)

@@ -47,7 +47,7 @@ export function readWebhook(reading: Reading, place: Place, names: ReadonlySet<s
 export function readHookPath(reading: Reading, place: Place | undefined, path = textOf(place) ?? ""): string {
   const why = whyNoHookPath(path);
   if (place === undefined || why === undefined) return path;
-  const message = `\`${path}\` can be no address below \`/hooks/\`: ${why}`;
+  const message = `\`${path}\` cannot be an address below \`/hooks/\`: ${why}`;
   reading.report("wrong-trigger", place, message, "write it as `github/push`");
   return path;
 }
@@ -88,7 +88,7 @@ export function readSecrets(reading: Reading, verify: Place, preset: WebhookPres
     return [];
   }
   if (preset === "none")
-    wrong(place, "`none` takes everything, so it has no secret", "leave it out, or write the preset that uses it");
+    wrong(place, "`none` accepts everything, so it takes no secret", "leave it out, or write the preset that uses it");
   const places = Array.isArray(place.value) ? place.items : [place];
   const names = places.map((one) => textOf(one) ?? "");
   if (names.some((name) => name.trim() === ""))
@@ -130,13 +130,13 @@ function checkPayload(reading: Reading, place: Place, text: string, time: Place 
     const hint = didYouMean(name, ["body", "timestamp"]) ?? "write `{body}`, `{timestamp}` or `{header:<name>}`";
     wrong(place, `\`payload\` has \`{${name}}\`, which means nothing`, hint);
   }
-  if (!has("body")) wrong(place, "`payload` has no `{body}`, so everybody could send any body", "add `{body}`");
+  if (!has("body")) wrong(place, "`payload` has no `{body}`, so anybody could send any body", "add `{body}`");
   if (has("timestamp") && time === undefined)
     wrong(place, "`payload` has `{timestamp}`, and nothing says where it stands", "add `timestamp_header`");
   if (time !== undefined && !has("timestamp"))
     wrong(
       time,
-      "the time is not part of what is signed, so everybody could change it",
+      "the time is not part of what is signed, so anybody could change it",
       "add `{timestamp}` to `payload`, or leave it out",
     );
 }
@@ -144,7 +144,7 @@ function checkPayload(reading: Reading, place: Place, text: string, time: Place 
 function checkHeader(reading: Reading, place: Place | undefined): void {
   const name = textOf(place);
   if (place === undefined || name === undefined || /^[\w-]+$/.test(name)) return;
-  reading.report("wrong-trigger", place, `\`${name}\` is no name of a header`, "write it as `X-Signature`");
+  reading.report("wrong-trigger", place, `\`${name}\` is not a header name`, "write it as `X-Signature`");
 }
 
 function readRespond(reading: Reading, place: Place | undefined): number | undefined {

@@ -65,7 +65,7 @@ export const ApprovalAnswer = v.object({
       roles: v.array(v.string()),
       users: v.array(v.string()),
       not_starter: v.boolean(),
-      who_may_execute: v.pipe(v.boolean(), v.description("Users who may execute the playbook decide too.")),
+      who_may_execute: v.pipe(v.boolean(), v.description("Users who may execute the playbook may decide too.")),
     }),
     v.description("Who may decide."),
   ),
