@@ -158,7 +158,7 @@ test("a call of a missing playbook is a warning, also with strict: it may be reg
     );
   for (const [path, message] of [
     ["reg/nowhere", /`reg\/nowhere`, which step `a` calls, is not in the catalog/],
-    ["reg//nowhere", /can be no path of the catalog: a part between its slashes is empty/],
+    ["reg//nowhere", /cannot be a path of the catalog: a part between its slashes is empty/],
   ] as const) {
     const { status, body } = await register(calling(path), { strict: true });
     const [warning] = body["warnings"] as Body[];
