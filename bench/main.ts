@@ -8,6 +8,7 @@ import { benchGateway } from "./gateway.ts";
 import { benchLargeLog } from "./large-log.ts";
 import { benchLongRun } from "./long-run.ts";
 import { benchLoop } from "./loop.ts";
+import { benchPage } from "./page/bench-page.ts";
 import { benchPython } from "./python.ts";
 import { chartOf } from "./report/chart.ts";
 import type { Measurement } from "./report/measurement.ts";
@@ -22,12 +23,14 @@ import { benchStartup } from "./startup.ts";
 const USAGE = `npm run bench: every figure beside its target and its peers', as a table and as a file in bench/results/. Figures move
 with the machine: compare them with the others of the same run.
 
-  npm run bench                     everything but scale: twenty minutes
+  npm run bench                     everything but scale, waits and page: twenty minutes
   npm run bench -- B1 B3 startup    these parts alone
   npm run bench -- scale            a service with 10 million events and 100,000 open executions beside an empty one:
                                     half an hour, 8 GB of memory, 20 GB of disk; with --quick a tenth of it
   npm run bench -- waits            a million parked executions, and 100,000 timers that are due within one minute: a quarter of an hour,
                                     8 GB of disk; with --quick a tenth of it
+  npm run bench -- page             the web page in a browser, at 50,000 executions, 10,000 iterations and 100,000 events, and its heap
+                                    over ten minutes; with --quick a tenth of it
   npm run bench -- --quick          fewer of everything: five minutes
   npm run bench -- --no-peers       without DBOS and Restate
   npm run bench -- --profile B1     where the time of server and worker goes
@@ -52,6 +55,7 @@ const PARTS: readonly Part[] = [
   { name: "gateway", id: "B10", run: benchGateway },
   { name: "large-log", run: () => benchLargeLog(log) },
   { name: "long-run", run: (isQuick) => benchLongRun(isQuick, log) },
+  { name: "page", isApart: true, run: (isQuick) => benchPage(isQuick, log) },
   { name: "waits", isApart: true, run: (isQuick) => benchWaits(isQuick, log) },
   // Half an hour, two services of 23 processes: only where it is asked for.
   { name: "scale", isApart: true, run: (isQuick) => benchScale(isQuick ? QUICK_SCALE : FULL_SCALE, log) },
