@@ -5,7 +5,7 @@ import { setLook } from "../test/support/page/looks.ts";
 
 /*
  * `npm run screenshots`: every page, light and dark, wide and as a phone shows it, of real runs in a real browser, to be looked at before a
- * changed page is merged. They go to a folder beside the checkout's data; `-- FOLDER` names another one. `-- --readme` makes the pictures of
+ * changed page is merged. They go to a folder beside the checkout's data; `-- FOLDER` names another one, and `-- --only=home,inbox` makes these views alone. `-- --readme` makes the pictures of
  * the README instead. One execution is caught while it works; others have completed, failed, or wait.
  */
 
@@ -83,6 +83,50 @@ workflow:
     tool: { kind: noop, result: { shipped: "{{ build.image }}" } }
 `;
 
+/** People decide, with a form. */
+const RELEASE = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: release, path: release/publish, description: Publishes a release when two people agree. }
+workload: { version: "2026.11.3" }
+workflow:
+  - step: ask
+    tool:
+      kind: wait
+      approval:
+        title: Release {{ workload.version }}?
+        description: |
+          The changes are in **CHANGELOG.md**. Before you agree:
+
+          - the canary ran for a day without new errors
+          - \`billing\` is not in its month-end close
+        form:
+          type: object
+          properties:
+            window: { type: string, enum: [now, tonight], description: When it goes out }
+            share: { type: number, default: 25, maximum: 100, description: Per cent of the traffic at first }
+          required: [window]
+        required: 2
+        escalate: { after: 4h, to: { roles: [head_of_ops] } }
+      timeout: 172800
+    next: { arcs: [{ step: publish }] }
+  - step: publish
+    tool: { kind: noop }
+`;
+
+/** Starts by itself: at times, and by deliveries, not all of which it takes. */
+const NIGHTLY = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: nightly report, path: reports/nightly, description: Sums up a day. }
+workflow:
+  - { step: sum, tool: { kind: noop, result: { rows: 120 } } }
+triggers:
+  - { name: nightly, schedule: { cron: "0 6 * * 1-5", timezone: Europe/Berlin, jitter: 60s }, overlap: skip, catchup: { mode: last, window: 1d } }
+  - { name: often, schedule: { cron: "*/20 * * * *" } }
+  - { name: pushed, webhook: { path: reports/pushed, verify: { preset: none }, when: "{{ body.branch == 'main' }}" } }
+  - { name: after_settling, execution: { path: "shop/settle_week" } }
+  - { name: asked, signal: { name: recalculate } }
+`;
+
 /** A week of shops: each is an execution of its own. */
 const WEEK = `apiVersion: flow/v2
 kind: Playbook
@@ -97,13 +141,18 @@ workflow:
 /** A view: its address, what its file is called, and a text that shows that it is there. */
 type View = readonly [path: string, file: string, sign: string | RegExp];
 
+const ONLY = process.argv
+  .find((word) => word.startsWith("--only="))
+  ?.slice("--only=".length)
+  .split(",") ?? [""];
 const isReadme = process.argv.includes("--readme");
 const folder = isReadme ? README : resolve(process.argv.slice(2).find((word) => !word.startsWith("-")) ?? ALL);
 const gui = await startOwnGui({ FLOW_WORKER_NAME: "worker-1" });
 try {
   mkdirSync(folder, { recursive: true });
   if (!isReadme) await shootAll([["/", "first-visit", "Welcome to flow"]]);
-  for (const content of [SETTLE, SIGN_OFF, WEEK]) await gui.post("/api/catalog/register", { content });
+  for (const content of [SETTLE, SIGN_OFF, RELEASE, NIGHTLY, WEEK])
+    await gui.post("/api/catalog/register", { content });
   const runs = await makeRuns();
   await (isReadme ? shootReadme(runs) : shootAll(viewsOf(runs)));
 } finally {
@@ -115,6 +164,9 @@ interface Runs {
   live: string;
   waiting: string;
   week: string;
+  approval: string;
+  schedule: string;
+  webhook: string;
 }
 
 async function makeRuns(): Promise<Runs> {
@@ -125,7 +177,24 @@ async function makeRuns(): Promise<Runs> {
   const week = await run("shop/settle_week", {});
   const waiting = await run("release/deploy", {}, 0);
   const live = await settle({ day: "2026-11-20", slow_seconds: 600 }, 0);
-  return { failed, live, waiting, week };
+  await run("release/publish", { version: "2026.11.2" }, 0);
+  await run("release/publish", {}, 0);
+  for (const branch of ["main", "draft", "main"]) await gui.post("/hooks/reports/pushed", { branch });
+  const schedule = await triggerId("nightly");
+  await gui.post(`/api/triggers/${schedule}/fire`, {});
+  const webhook = await triggerId("pushed");
+  const { approvals } = await get("/api/approvals?mine");
+  const [{ approval_id: approval }] = approvals as [{ approval_id: string }];
+  return { failed, live, waiting, week, approval, schedule, webhook };
+}
+
+async function triggerId(name: string): Promise<string> {
+  const { triggers } = await get(`/api/triggers?path=reports/nightly&name=${name}`);
+  return (triggers as [{ trigger_id: string }])[0].trigger_id;
+}
+
+async function get(path: string): Promise<Record<string, unknown>> {
+  return (await (await fetch(`${gui.serving.url}${path}`)).json()) as Record<string, unknown>;
 }
 
 async function run(path: string, workload: Record<string, unknown>, waitMs = 30_000): Promise<string> {
@@ -133,7 +202,7 @@ async function run(path: string, workload: Record<string, unknown>, waitMs = 30_
   return String(execution_id);
 }
 
-function viewsOf({ failed, live, waiting, week }: Runs): readonly View[] {
+function viewsOf({ failed, live, waiting, week, approval, schedule, webhook }: Runs): readonly View[] {
   return [
     ["/", "home", "Needs you"],
     ["/executions", "executions", "shop/settle_orders"],
@@ -146,6 +215,10 @@ function viewsOf({ failed, live, waiting, week }: Runs): readonly View[] {
     ["/catalog", "playbooks", "shop/settle_orders"],
     ["/entry/shop/settle_orders", "playbook", "orders"],
     ["/register?from=shop%2Fsettle_orders", "editor", "apiVersion"],
+    [`/inbox?approval=${approval}`, "inbox", "Before you agree"],
+    ["/triggers", "triggers", "after_settling"],
+    [`/triggers/${schedule}`, "trigger", "on weekdays at 06:00"],
+    [`/triggers/${webhook}`, "webhook", "skipped"],
     ["/operations", "operations", "worker-1"],
     ["/credentials", "credentials", "pg_auth"],
     ["/agents", "agents", "No agent is shown here"],
@@ -155,7 +228,7 @@ function viewsOf({ failed, live, waiting, week }: Runs): readonly View[] {
 
 /** Each view in both colours, at a desk's width and a phone's. */
 async function shootAll(views: readonly View[]): Promise<void> {
-  for (const [path, file, sign] of views) {
+  for (const [path, file, sign] of views.filter(([, name]) => ONLY.some((word) => name.includes(word)))) {
     for (const scheme of ["light", "dark"] as const) {
       for (const width of [1_440, 390]) await shoot(path, `${file}-${scheme}-${width}.png`, sign, { scheme, width });
     }
@@ -163,6 +236,7 @@ async function shootAll(views: readonly View[]): Promise<void> {
 }
 
 async function shootReadme({ live }: Runs): Promise<void> {
+  await shoot("/", "home.png", "Needs you", { scheme: "light", width: 1_280 });
   await shoot(`/executions/${live}?tab=graph`, "execution.png", "12 of 12", { scheme: "light", width: 1_280 });
   await shoot("/executions", "executions.png", "shop/settle_orders", { scheme: "dark", width: 1_280 });
 }

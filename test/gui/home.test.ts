@@ -15,6 +15,15 @@ workflow:
   - { step: book, tool: { kind: shell, command: "echo the ledger is closed >&2; exit 3" } }
 `;
 
+const ASKS = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: asks, path: home/asks }
+workflow:
+  - { step: ask, tool: { kind: wait, approval: { title: Close the books? } } }
+triggers:
+  - { name: yearly, schedule: { cron: "0 6 1 1 *" } }
+`;
+
 const gui = await startOwnGui();
 after(() => gui.close());
 const { post, opened } = gui;
@@ -41,9 +50,33 @@ test("home says what has failed and where it is looked into, with figures of wha
     await needs.getByRole("link", { name: "See why home/closed failed" }).getAttribute("href"),
     `/executions/${String(id)}`,
   );
+  // The statistics follow what has ended within seconds.
   await page.getByRole("link", { name: "1 failed" }).waitFor();
   await page.getByText(/1 worker · \d+ of \d+ slots busy/).waitFor();
+  await page.getByRole("slider", { name: /1 failed/ }).waitFor();
+  await page.getByRole("button", { name: "Slowest" }).click();
+  await page.getByRole("button", { name: "7 d" }).click();
+  await page.waitForURL(/span=7d/);
   await assertViewsUsable(t, page, [["/", "home/closed failed"]]);
+  await page.close();
+});
+
+test("home says what waits for a decision, what starts next, and opens what a bar stands for", async () => {
+  await post("/api/catalog/register", { content: ASKS });
+  await post("/api/execute", { path: "home/asks" });
+  const page = await opened("/");
+  await page.locator('[data-part="next"]').getByRole("link", { name: "home/asks" }).waitFor();
+  await page.getByText("2 things need you.").waitFor();
+  const bars = page.getByRole("slider", { name: /completed/ });
+  await bars.focus();
+  await page.keyboard.press("Shift+Home");
+  assert.match((await bars.getAttribute("aria-valuetext")) ?? "", /[12] failed/);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/executions\?since=.*until=/);
+  await page.getByText("home/closed").first().waitFor();
+  await page.goBack();
+  await page.getByRole("link", { name: "Decide: Close the books?" }).click();
+  await page.getByRole("button", { name: "Approve" }).waitFor();
   await page.close();
 });
 

@@ -73,6 +73,8 @@ function useFixed(onKeys: () => void): readonly Command[] {
       page("Failed executions", "/executions?status=FAILED", "errors"),
       page("Errors in groups", "/executions?view=errors", "failed"),
       page("Playbooks", "/catalog", "catalog"),
+      page("Triggers", "/triggers", "schedules webhooks cron signals"),
+      page("Inbox", "/inbox", "approvals approve reject decide"),
       page("Agents", "/agents", "mcp terminal"),
       ...(sections.operations ? [page("Workers & queues", "/operations", "operations health doctor")] : []),
       ...(sections.credentials ? [page("Credentials", "/credentials", "secrets keys")] : []),

@@ -8,6 +8,8 @@ const PAGES = {
   e: { to: "/executions", name: "executions" },
   c: { to: "/catalog", name: "playbooks" },
   r: { to: "/register", name: "register a document" },
+  t: { to: "/triggers", name: "triggers" },
+  i: { to: "/inbox", name: "inbox" },
   a: { to: "/agents", name: "agents" },
   o: { to: "/operations", name: "workers and queues" },
   k: { to: "/credentials", name: "credentials" },

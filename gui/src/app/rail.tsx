@@ -1,10 +1,13 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "@tanstack/react-router";
 import {
   BookText,
   Bot,
+  CalendarClock,
   Cpu,
   Ellipsis,
   House,
+  Inbox,
   KeyRound,
   List,
   type LucideIcon,
@@ -13,6 +16,7 @@ import {
   Users,
 } from "lucide-react";
 import { type ReactNode, useState } from "react";
+import { myApprovals } from "../api/approvals.ts";
 import { useSections } from "../parts/allowed.ts";
 import { Menu } from "../parts/menu.tsx";
 import { useIsNarrow } from "../parts/use-narrow.ts";
@@ -22,7 +26,16 @@ import { chooseRail, chosenRail } from "./scheme.ts";
 
 /** A page in the rail. `also`: first segments of addresses that belong to it too. */
 interface Entry {
-  to: "/" | "/executions" | "/catalog" | "/agents" | "/operations" | "/credentials" | "/access";
+  to:
+    | "/"
+    | "/executions"
+    | "/catalog"
+    | "/triggers"
+    | "/inbox"
+    | "/agents"
+    | "/operations"
+    | "/credentials"
+    | "/access";
   name: string;
   Sign: LucideIcon;
   also?: readonly string[];
@@ -32,6 +45,8 @@ const WORK: readonly Entry[] = [
   { to: "/", name: "Home", Sign: House },
   { to: "/executions", name: "Executions", Sign: List },
   { to: "/catalog", name: "Playbooks", Sign: BookText, also: ["entry", "register"] },
+  { to: "/triggers", name: "Triggers", Sign: CalendarClock },
+  { to: "/inbox", name: "Inbox", Sign: Inbox },
   { to: "/agents", name: "Agents", Sign: Bot },
 ];
 const OPERATE = {
@@ -39,8 +54,8 @@ const OPERATE = {
   credentials: { to: "/credentials", name: "Credentials", Sign: KeyRound },
   access: { to: "/access", name: "Access", Sign: Users },
 } as const satisfies Record<string, Entry>;
-/** As many stand in the bar of a phone; the others open with *More*. */
-const PHONE_MAX = 3;
+/** What stands in the bar of a phone; the others open with *More*. */
+const OF_PHONES: readonly string[] = ["/", "/executions", "/inbox"];
 
 /** The pages, at the left; on phones a bar below. */
 export function Rail({ onKeys }: { onKeys(): void }): ReactNode {
@@ -76,11 +91,11 @@ export function Rail({ onKeys }: { onKeys(): void }): ReactNode {
 }
 
 function PhoneBar({ operate, onKeys }: { operate: readonly Entry[]; onKeys(): void }): ReactNode {
-  const more = [...WORK.slice(PHONE_MAX), ...operate];
+  const more = [...WORK.filter(({ to }) => !OF_PHONES.includes(to)), ...operate];
   return (
     <div className="rail">
       <nav aria-label="Pages">
-        {WORK.slice(0, PHONE_MAX).map((entry) => (
+        {WORK.filter(({ to }) => OF_PHONES.includes(to)).map((entry) => (
           <RailLink key={entry.to} {...entry} />
         ))}
         <Menu
@@ -117,7 +132,22 @@ function RailLink({ to, name, Sign, also = [] }: Entry): ReactNode {
     >
       <Sign className="icon" aria-hidden="true" />
       <span className="name">{name}</span>
+      {to === "/inbox" && <WaitingCount />}
     </Link>
+  );
+}
+
+/** How many approvals wait for the person who looks. */
+function WaitingCount(): ReactNode {
+  const { data } = useQuery(myApprovals());
+  const count = data?.approvals.length ?? 0;
+  if (count === 0) return null;
+  return (
+    <span className="count hot">
+      {count}
+      {data?.next_cursor != null && "+"}
+      <span className="unseen"> waiting for you</span>
+    </span>
   );
 }
 

@@ -6,9 +6,14 @@ import {
   stringifySearchWith,
 } from "@tanstack/react-router";
 import { ACCESS_TABS, type AccessTab } from "../access/tabs.ts";
+import type { ApprovalView } from "../api/approvals.ts";
 import { PUBLIC_PATH } from "../api/session.ts";
+import { STATS_SPANS, type StatsSpan } from "../api/stats.ts";
+import type { TriggerItem } from "../api/triggers.ts";
 import { ENTRY_TABS, type EntryTab } from "../catalog/entry/tabs.ts";
 import { EXECUTION_TABS, type ExecutionTab } from "../execution/tabs.ts";
+import { INBOX_VIEWS } from "../inbox/views.ts";
+import { FIRE_STATES, readMonth } from "../triggers/fire-states.ts";
 import { FaultPage, NoSuchPage } from "./fault.tsx";
 import { lazyRouteComponent } from "./lazy-page.ts";
 import { Shell } from "./shell.tsx";
@@ -76,6 +81,9 @@ interface ExecutionSearch {
 const index = createRoute({
   getParentRoute: () => root,
   path: "/",
+  validateSearch: (search: Record<string, unknown>): { span?: StatsSpan | undefined } => ({
+    span: (Object.keys(STATS_SPANS) as StatsSpan[]).find((span) => span === search["span"]),
+  }),
   component: lazyRouteComponent(() => import("../home/page.tsx"), "HomePage"),
 });
 
@@ -169,6 +177,53 @@ const entry = createRoute({
     from: id(search["from"]),
   }),
   component: lazyRouteComponent(() => import("../catalog/entry/page.tsx"), "EntryPage"),
+});
+
+/** Which approvals are looked at. */
+interface InboxSearch {
+  view?: ApprovalView | undefined;
+  /** The chosen one. */
+  approval?: string | undefined;
+}
+
+const inbox = createRoute({
+  getParentRoute: () => root,
+  path: "/inbox",
+  validateSearch: (search: Record<string, unknown>): InboxSearch => ({
+    view: (Object.keys(INBOX_VIEWS) as ApprovalView[]).find((view) => view === search["view"]),
+    approval: id(search["approval"]),
+  }),
+  component: lazyRouteComponent(() => import("../inbox/page.tsx"), "InboxPage"),
+});
+
+const TRIGGER_KINDS = ["schedule", "webhook", "execution", "nats", "signal"] as const satisfies TriggerItem["kind"][];
+
+const triggers = createRoute({
+  getParentRoute: () => root,
+  path: "/triggers",
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { kind?: TriggerItem["kind"] | undefined; q?: string | undefined } => ({
+    kind: TRIGGER_KINDS.find((kind) => kind === search["kind"]),
+    q: text(search["q"]),
+  }),
+  component: lazyRouteComponent(() => import("../triggers/page.tsx"), "TriggersPage"),
+});
+
+/** What of a trigger is looked at: a month, and fires that came to the same. */
+interface TriggerSearch {
+  month?: string | undefined;
+  status?: (typeof FIRE_STATES)[number] | undefined;
+}
+
+const trigger = createRoute({
+  getParentRoute: () => root,
+  path: "/triggers/$triggerId",
+  validateSearch: (search: Record<string, unknown>): TriggerSearch => ({
+    month: readMonth(search["month"]),
+    status: FIRE_STATES.find((status) => status === search["status"]),
+  }),
+  component: lazyRouteComponent(() => import("../triggers/trigger.tsx"), "TriggerPage"),
 });
 
 const operations = createRoute({
@@ -268,6 +323,9 @@ export const router = createRouter({
     catalog,
     register,
     entry,
+    triggers,
+    trigger,
+    inbox,
     agents,
     operations,
     credentials,

@@ -88,6 +88,8 @@ const TITLES: Readonly<Record<string, string>> = {
   executions: "Executions",
   catalog: "Playbooks",
   register: "Register",
+  triggers: "Triggers",
+  inbox: "Inbox",
   agents: "Agents",
   operations: "Workers & queues",
   credentials: "Credentials",

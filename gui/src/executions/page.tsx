@@ -5,6 +5,7 @@ import "../styles/executions.css";
 import { BulkButtons } from "./bulk/dialog.tsx";
 import { ErrorGroups } from "./error-groups.tsx";
 import { Filters } from "./filter/filters.tsx";
+import { Histogram } from "./histogram.tsx";
 import { ExecutionList } from "./list.tsx";
 
 const route = getRouteApi("/executions");
@@ -41,7 +42,10 @@ export function ExecutionsPage(): ReactNode {
       {!isReadable ? null : view === "errors" ? (
         <ErrorGroups key={key} filters={{ ...filters, roots: undefined }} />
       ) : (
-        <ExecutionList key={key} filters={filters} marked={marked} onMark={setMarked} />
+        <>
+          <Histogram filters={filters} />
+          <ExecutionList key={key} filters={filters} marked={marked} onMark={setMarked} />
+        </>
       )}
     </div>
   );

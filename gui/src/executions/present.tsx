@@ -61,7 +61,7 @@ function WaitWord({ wait }: { wait: NonNullable<ExecutionItem["now"]>["wait"] })
   if (wait === undefined) return "Waiting";
   if (wait.kind === "retry") return leftMs === undefined ? "Retrying" : `Retrying in ${secondsText(leftMs)}`;
   if (wait.kind === "timer") return leftMs === undefined ? "Waiting" : `Waiting ${secondsText(leftMs)}`;
-  return `Waiting for ${wait.name ?? wait.kind}`;
+  return wait.kind === "approval" ? "Waiting for approval" : `Waiting for ${wait.name ?? wait.kind}`;
 }
 
 /** Whole seconds: what counts down has no fractions. */
@@ -90,7 +90,9 @@ export function NowOrWhy({ of: { status, now, progress, error } }: { of: Executi
         </span>
       )}
       {now?.step}
-      {now?.wait?.until != null && now.wait.kind !== "retry" && ` · until ${untilText(now.wait.until)}`}
+      {now?.wait?.until != null &&
+        (now.wait.kind === "timer" || now.wait.kind === "signal") &&
+        ` · until ${untilText(now.wait.until)}`}
     </>
   );
 }

@@ -2,29 +2,33 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { overview } from "../api/queries.ts";
+import { STATS_SPANS, type StatsSpan, stats } from "../api/stats.ts";
 import type { Overview } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
-import { recentCounts } from "./queries.ts";
+import { durationText } from "../parts/time.ts";
 
-/** How many executions began in the last 24 hours, how they are, and who is there to work. */
-export function Figures(): ReactNode {
-  const { data } = useQuery(recentCounts());
-  const counts = data?.counts;
-  const [failed, completed] = [counts?.FAILED?.count ?? 0, counts?.COMPLETED?.count ?? 0];
+/** The figures of a stretch of time, and how they were in the one before. */
+export function Figures({ span }: { span: StatsSpan }): ReactNode {
+  const { data } = useQuery(stats(span));
+  const before = useQuery(stats(span, {}, 1)).data;
+  const count = data && countOf(data.total.counts);
+  const { label } = STATS_SPANS[span];
+  const failed = data?.total.counts.FAILED ?? 0;
+  const duration = data?.total.duration;
   return (
     <div className="figures">
       <Figure
-        name="Executions, 24 h"
-        value={counts && sumText(Object.values(counts))}
-        note="each state counted up to 1,000"
+        name={`Executions, ${label}`}
+        value={count?.toLocaleString("en")}
+        note={count !== undefined && before !== undefined && changeText(count, countOf(before.total.counts), label)}
       />
       <Figure
         name="Success"
-        value={counts && (completed + failed === 0 ? "–" : percentText(completed / (completed + failed)))}
+        value={data && (data.total.success_rate === null ? "–" : percentText(data.total.success_rate))}
         tone={failed > 0 ? "bad" : "quiet"}
         note={
           failed > 0 ? (
-            <Link to="/executions" search={{ status: "FAILED", since: "24h" }}>
+            <Link to="/executions" search={{ status: "FAILED", since: span === "30d" ? undefined : span }}>
               {failed.toLocaleString("en")} failed
             </Link>
           ) : (
@@ -33,29 +37,24 @@ export function Figures(): ReactNode {
         }
       />
       <Figure
-        name="Open"
-        value={counts && sumText([counts.PENDING, counts.RUNNING, counts.PAUSED])}
-        note={
-          <Link to="/executions" search={{ status: "PENDING,RUNNING,PAUSED", since: "24h" }}>
-            {counts?.PAUSED?.count ? `${counts.PAUSED.count} of them paused` : "See them"}
-          </Link>
-        }
+        name="Duration, p95"
+        value={data && (duration == null ? "–" : durationText(duration.p95))}
+        note={duration != null && `p50 ${durationText(duration.p50)}`}
       />
-      <Work />
+      <Waiting p95={data?.total.waiting?.p95} />
     </div>
   );
 }
 
-/** Who is there to work, and what waits for them. */
-function Work(): ReactNode {
+/** How long commands wait for a worker, and who is there to take them. */
+function Waiting({ p95 }: { p95: number | undefined }): ReactNode {
   const may = useAllowed("view_operations").allowed;
   const { data } = useQuery({ ...overview(), enabled: may });
-  const waiting = data?.queue?.waiting;
   const isBad = data !== undefined && data.verdict.level !== "good";
   return (
     <Figure
-      name="Waiting for a worker"
-      value={waiting ? `${waiting.count.toLocaleString("en")}${waiting.more ? "+" : ""}` : "–"}
+      name="Waiting for a worker, p95"
+      value={p95 === undefined ? "–" : durationText(p95)}
       tone={isBad ? "bad" : "good"}
       note={data !== undefined && <Link to="/operations">{workersText(data)}</Link>}
     />
@@ -63,12 +62,20 @@ function Work(): ReactNode {
 }
 
 /** `3 workers · 21 of 64 slots busy`, or what is wrong. */
-function workersText({ workers, verdict }: Overview): string {
+function workersText({ workers, queue, verdict }: Overview): string {
   if (verdict.level !== "good") return verdict.what;
   const there = (workers?.items ?? []).filter(({ status }) => status === "ready" || status === "draining");
-  const busy = there.reduce((sum, { running }) => sum + running, 0);
-  const slots = there.reduce((sum, { capacity }) => sum + capacity, 0);
-  return `${there.length === 1 ? "1 worker" : `${there.length} workers`} · ${busy} of ${slots} slots busy`;
+  const [busy, slots] = [sumOf(there, "running"), sumOf(there, "capacity")];
+  const waiting = queue?.waiting.count ?? 0;
+  return [
+    there.length === 1 ? "1 worker" : `${there.length} workers`,
+    `${busy} of ${slots} slots busy`,
+    ...(waiting > 0 ? [`${waiting}${queue?.waiting.more ? "+" : ""} waiting`] : []),
+  ].join(" · ");
+}
+
+function sumOf<Name extends string>(items: readonly Record<Name, number>[], name: Name): number {
+  return items.reduce((before, item) => before + item[name], 0);
 }
 
 function Figure({
@@ -91,13 +98,20 @@ function Figure({
   );
 }
 
-/** `1,284`, or `1,000+` where not all were counted. */
-function sumText(counts: readonly ({ count: number; more: boolean } | undefined)[]): string {
-  const sum = counts.reduce((before, each) => before + (each?.count ?? 0), 0);
-  return `${sum.toLocaleString("en")}${counts.some((each) => each?.more === true) ? "+" : ""}`;
+function countOf(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((before, count) => before + count, 0);
 }
 
 /** Never 100 % where something failed. */
 function percentText(rate: number): string {
-  return `${rate === 1 ? 100 : Math.min(99.9, Math.round(rate * 1_000) / 10)} %`;
+  const percent = rate === 1 ? 100 : Math.min(99.9, Math.round(rate * 1_000) / 10);
+  return `${percent} %`;
+}
+
+function changeText(count: number, before: number, label: string): string {
+  if (before === 0) return `none in the ${label} before`;
+  const change = Math.round((count / before - 1) * 100);
+  return change === 0
+    ? `as many as in the ${label} before`
+    : `${change > 0 ? "+" : "−"}${Math.abs(change)} % on the ${label} before`;
 }

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { CircleCheck, TriangleAlert, X } from "lucide-react";
+import { CircleCheck, TriangleAlert, UserRound, X } from "lucide-react";
 import type { ReactNode } from "react";
+import { type Approval, myApprovals } from "../api/approvals.ts";
 import { overview } from "../api/queries.ts";
 import type { ExecutionItem } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
@@ -18,6 +19,8 @@ export interface Need {
   action: ReactNode;
 }
 
+/** Approvals that are listed; the inbox has all. */
+const APPROVALS_MAX = 5;
 /** Playbooks that are listed; there are more behind the link to all that failed. */
 const FAILING_MAX = 6;
 
@@ -26,6 +29,7 @@ export function useNeeds(): readonly Need[] {
   const may = useAllowed("view_operations").allowed;
   const state = useQuery({ ...overview(), enabled: may }).data;
   const failures = useQuery(recentFailures()).data?.executions ?? [];
+  const approvals = useQuery(myApprovals()).data?.approvals ?? [];
   const stuck =
     state === undefined || state.verdict.level === "good"
       ? []
@@ -43,7 +47,32 @@ export function useNeeds(): readonly Need[] {
             ),
           } satisfies Need,
         ];
-  return [...stuck, ...byPath(failures).map(needOf)];
+  return [...stuck, ...byPath(failures).map(failureOf), ...approvals.slice(0, APPROVALS_MAX).map(approvalOf)];
+}
+
+function approvalOf({ approval_id: id, title, path, opened_at: at, due }: Approval): Need {
+  return {
+    key: `approval ${id}`,
+    tone: "warn",
+    Sign: UserRound,
+    title,
+    more: (
+      <>
+        {path} · asked <Ago at={at} />
+        {due !== undefined && (
+          <>
+            {" · expires "}
+            <Ago at={due} />
+          </>
+        )}
+      </>
+    ),
+    action: (
+      <Link to="/inbox" search={{ approval: id }} className="button" aria-label={`Decide: ${title}`}>
+        Decide
+      </Link>
+    ),
+  };
 }
 
 /** The newest failure of each playbook, with how many there are. A playbook whose newest run is well again is left out only by time. */
@@ -57,7 +86,7 @@ function byPath(failures: readonly ExecutionItem[]): { newest: ExecutionItem; co
   return [...groups.values()].slice(0, FAILING_MAX);
 }
 
-function needOf({ newest, count }: { newest: ExecutionItem; count: number }): Need {
+function failureOf({ newest, count }: { newest: ExecutionItem; count: number }): Need {
   const { execution_id: id, path, error, started_at: at } = newest;
   return {
     key: `failed ${path}`,

@@ -24,18 +24,6 @@ export function recentFailures() {
   });
 }
 
-/** How many executions of the last day are in each state. */
-export function recentCounts() {
-  return queryOptions({
-    queryKey: ["home", "counts"],
-    queryFn: ({ signal }) => {
-      const query = { since: new Date(Date.now() - 86_400_000).toISOString() };
-      return api("GET /api/executions/counts", { query, signal });
-    },
-    refetchInterval: HOME_MS,
-  });
-}
-
 /** Whether there is neither an execution nor a playbook; undefined: not known yet. */
 export function useIsEmpty(): boolean | undefined {
   const executions = useQuery({

@@ -36,6 +36,15 @@ export function clockText(at: number): string {
   return `${time}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }
 
+/** `10:00` today, `Mon 06:00` within a week, else `12 Dec 06:00`. */
+export function whenText(at: number, now: number): string {
+  const time = new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  if (new Date(at).toDateString() === new Date(now).toDateString()) return time;
+  const day: Intl.DateTimeFormatOptions =
+    Math.abs(at - now) < 6 * 86_400_000 ? { weekday: "short" } : { day: "numeric", month: "short" };
+  return `${new Date(at).toLocaleDateString("en-GB", day)} ${time}`;
+}
+
 function pad(value: number): string {
   return String(value).padStart(2, "0");
 }

@@ -137,20 +137,32 @@ export interface TriggerFilter extends Visible {
 /** Triggers in the order of their playbooks' paths and their names. `cursor`: the last path and name before the page. */
 export async function listTriggers(
   { sql }: Database,
-  { path, name, kind, enabled, visible }: TriggerFilter,
+  filter: TriggerFilter,
   { limit, cursor }: PageRequest<readonly [string, string]>,
 ): Promise<Page<TriggerRow, readonly [string, string]>> {
   const rows = await sql<TriggerRow[]>`
     select ${COLUMNS(sql)} from flow.trigger
-    where true
-      ${path === undefined ? sql`` : sql`and path = ${path}`}
-      ${name === undefined ? sql`` : sql`and name = ${name}`}
-      ${kind === undefined ? sql`` : sql`and kind = ${kind}`}
-      ${enabled === undefined ? sql`` : sql`and enabled = ${enabled}`}
-      ${visible === undefined ? sql`` : sql`and ${pathFilter(sql, sql`path`, visible)}`}
+    where ${matching(sql, filter)}
       ${cursor === undefined ? sql`` : sql`and (path, name) > (${cursor[0]}, ${cursor[1]})`}
     order by path, name limit ${limit + 1}`;
   return page(rows, limit, (last) => [last.path, last.name] as const);
+}
+
+/** Triggers that fire at a time, the soonest first: by `wake_at`, jitter included, which has an index. */
+export async function listNextTriggers({ sql }: Database, filter: TriggerFilter, limit: number): Promise<TriggerRow[]> {
+  return await sql<TriggerRow[]>`
+    select ${COLUMNS(sql)} from flow.trigger
+    where wake_at is not null and next_due_at is not null and ${matching(sql, filter)}
+    order by wake_at, trigger_id limit ${limit}`;
+}
+
+function matching(sql: Database["sql"], { path, name, kind, enabled, visible }: TriggerFilter) {
+  return sql`true
+    ${path === undefined ? sql`` : sql`and path = ${path}`}
+    ${name === undefined ? sql`` : sql`and name = ${name}`}
+    ${kind === undefined ? sql`` : sql`and kind = ${kind}`}
+    ${enabled === undefined ? sql`` : sql`and enabled = ${enabled}`}
+    ${visible === undefined ? sql`` : sql`and ${pathFilter(sql, sql`path`, visible)}`}`;
 }
 
 /** The database's clock, milliseconds since 1970: schedules go by it on every server. */

@@ -9,6 +9,8 @@ const PAGES = new Set([
   "catalog",
   "entry",
   "register",
+  "triggers",
+  "inbox",
   "agents",
   "operations",
   "credentials",

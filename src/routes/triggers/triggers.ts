@@ -36,10 +36,12 @@ export function triggerRoutes(triggers: Triggers, audit: Pick<Audit, "record">) 
       return json(detailOf(await triggers.find(triggerId)));
     };
   return serve(TRIGGER_ROUTES, {
-    list: async ({ query: { limit, enabled, ...query }, json }, c) => {
+    list: async ({ query: { limit, cursor, enabled, sort, ...query }, json }, c) => {
       const filter = { ...query, visible: c.var.visible("view"), ...defined({ enabled: flagOf(enabled) }) };
-      const { cursor, ...about } = filter;
-      const { items, nextCursor } = await triggers.list(about, { limit: pageSize(limit), ...defined({ cursor }) });
+      const size = pageSize(limit);
+      if (sort === "next")
+        return json({ triggers: (await triggers.soonest(filter, size)).map(itemOf), next_cursor: null });
+      const { items, nextCursor } = await triggers.list(filter, { limit: size, ...defined({ cursor }) });
       return json({ triggers: items.map(itemOf), next_cursor: nextCursor });
     },
     detail: async ({ json }, c) => json(detailOf(await find(c, "view"))),

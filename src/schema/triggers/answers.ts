@@ -14,6 +14,12 @@ export const TriggersQuery = v.object({
   name: v.exactOptional(v.pipe(storableText(128), v.description("Name of the trigger."))),
   kind: v.exactOptional(kind),
   enabled: v.exactOptional(v.picklist(["true", "false"])),
+  sort: v.exactOptional(
+    v.pipe(
+      v.literal("next", "must be next"),
+      v.description("`next`: those that fire at a time, the soonest first, in one page. Default: by path and name."),
+    ),
+  ),
 });
 
 /** One trigger of a list. */

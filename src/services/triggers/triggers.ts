@@ -8,6 +8,7 @@ import {
   enableTrigger,
   findTrigger,
   findTriggerAt,
+  listNextTriggers,
   listTriggers,
   type TriggerFilter,
   type TriggerRow,
@@ -67,6 +68,8 @@ export interface Fired {
 export interface Triggers {
   /** In the order of paths and names. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
   list(filter: TriggerFilter, page: PageQuery): Promise<Listed<TriggerRow>>;
+  /** Those that fire at a time, the soonest first. */
+  soonest(filter: TriggerFilter, limit: number): Promise<TriggerRow[]>;
   find(triggerId: string): Promise<TriggerRow>;
   /** The trigger of a kind with an address, also one that is disabled; undefined if not found. */
   findAt(kind: TriggerKind, address: string): Promise<TriggerRow | undefined>;
@@ -114,6 +117,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       const { items, next } = await listTriggers(database, filter, { limit, ...key });
       return { items, nextCursor: next === undefined ? null : encodeCursor(next.join("\n")) };
     },
+    soonest: (filter, limit) => listNextTriggers(database, filter, limit),
     find,
     findAt: (kind, address) => findTriggerAt(database, kind, address),
     async enable(triggerId) {

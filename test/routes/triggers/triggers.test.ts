@@ -277,6 +277,28 @@ test("the next times of a schedule, from now or from a moment; none of another k
   assert.equal((await work.get("/api/triggers/123/next")).status, 404);
 });
 
+test("triggers that fire at a time are listed the soonest first, in one page", async () => {
+  await register(
+    "t/soon",
+    `  - { name: t0, schedule: { cron: "9 9 1 1 *" } }
+  - { name: t1, schedule: { cron: "* * * * *" } }
+  - { name: t2, schedule: { cron: "0 * * * *" } }
+  - { name: t3, signal: { name: soon } }\n`,
+  );
+  const namesOf = async (query: string) => {
+    const { status, body } = await work.get(`/api/triggers?path=t/soon&sort=next${query}`);
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.equal(body["next_cursor"], null);
+    return (body["triggers"] as Body[]).map(({ name }) => name);
+  };
+  assert.deepEqual(await namesOf(""), ["t1", "t2", "t0"]);
+  assert.deepEqual(await namesOf("&limit=2"), ["t1", "t2"]);
+  const [, second] = await triggersOf("t/soon");
+  await work.post(`/api/triggers/${String(second?.["trigger_id"])}/disable`, {});
+  assert.deepEqual(await namesOf(""), ["t2", "t0"]);
+  assert.equal((await work.get("/api/triggers?sort=last")).status, 422);
+});
+
 test("a document of kind Trigger starts the playbook that it names; one name stands in one document", async () => {
   await register("t/target", `  - { name: own, schedule: { every: 1h } }\n`);
   const apart = (name: string) => `apiVersion: flow/v2

@@ -5,10 +5,12 @@ import type { Execution, Step } from "../../api/types.ts";
 import { Ago } from "../../parts/now.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { StateSign } from "../state-sign.tsx";
+import { EndWait } from "../steering/end-wait.tsx";
 import { Override } from "../steering/override.tsx";
 import { Rerun } from "../steering/rerun.tsx";
 import { ErrorText, isSameError } from "../summary/error-text.tsx";
 import { lastErrorOf } from "../summary/last-error.ts";
+import { ownWaits } from "../summary/situation.ts";
 import { clippedTo } from "../traced/clipped.ts";
 import { stepState } from "../traced/step-state.ts";
 import { calledDetail, type Moment, useStepKinds } from "../traced/use-traced.ts";
@@ -127,8 +129,10 @@ function StepDetails({ execution, step, selection, moment }: StepDetailsProps): 
 
 /** What can be done with a step, the next thing first. */
 function StepActions({ execution, step, isPast }: { execution: Execution; step: Step; isPast: boolean }): ReactNode {
+  const wait = ownWaits(execution).find((one) => one.step === step.name);
   return (
     <div className="row">
+      {!isPast && wait !== undefined && <EndWait execution={execution} wait={wait} />}
       {!isPast && execution.ended_at === null && isOpen(step) && <Override execution={execution} step={step} />}
       {!isPast && execution.ended_at !== null && step.runs > 0 && <Rerun execution={execution} step={step.name} />}
       <Link

@@ -41,6 +41,12 @@ export const EVENT_TYPES: readonly string[] = [
   "execution.resumed",
   "step.overridden",
   "signal.received",
+  "approval.opened",
+  "approval.decided",
+  "approval.reminded",
+  "approval.escalated",
+  "approval.notified",
+  "approval.closed",
   "batch.accepted",
   "batch.completed",
 ];
@@ -78,9 +84,11 @@ function steeringParts({ event_type: type, meta }: EventRecord): string[] {
     case "signal.received":
       return [signalText(meta["name"], meta["key"]), ...by];
     case "command.parked":
-      return isRecord(meta["wait"]) && meta["wait"]["kind"] === "signal"
-        ? [`for signal ${signalText(meta["wait"]["name"], meta["wait"]["key"])}`]
-        : [];
+      return isRecord(meta["wait"]) ? waitParts(meta["wait"]) : [];
+    case "approval.decided":
+      return [meta["decision"] === "approve" ? "approved" : "rejected", ...by];
+    case "approval.closed":
+      return [String(meta["outcome"])];
     case "playbook.initialized":
       return isRecord(meta["rerun"]) ? rerunParts(meta["rerun"]) : [];
     case "workflow.restored": {
@@ -92,6 +100,11 @@ function steeringParts({ event_type: type, meta }: EventRecord): string[] {
     default:
       return isRecord(meta["reused_from"]) ? [`reused from ${meta["reused_from"]["execution_id"]}`] : [];
   }
+}
+
+function waitParts({ kind, name, key, title }: Record<string, unknown>): string[] {
+  if (kind === "signal") return [`for signal ${signalText(name, key)}`];
+  return kind === "approval" ? [`for approval: ${title}`] : [];
 }
 
 function signalText(name: unknown, key: unknown): string {

@@ -5,9 +5,9 @@ import { workerPool } from "../../api/queries.ts";
 import type { Execution, OpenCommand, WaitingFor } from "../../api/types.ts";
 import { Ago, Lasting, useNow } from "../../parts/now.tsx";
 import { clockText, durationText, momentText } from "../../parts/time.ts";
+import { EndWait } from "../steering/end-wait.tsx";
 import { Override } from "../steering/override.tsx";
 import { Resume } from "../steering/pause.tsx";
-import { SendSignal } from "../steering/send-signal.tsx";
 import { loopText } from "../traced/step-state.ts";
 import { busyCommands, ownWaits, queuedCommands, retryText } from "./situation.ts";
 import { StepLink } from "./step-link.tsx";
@@ -195,24 +195,26 @@ export function Waiting({ execution }: { execution: Execution }): ReactNode {
         {waits.length > NAMED_MAX && <p>and {(waits.length - NAMED_MAX).toLocaleString("en")} more</p>}
       </div>
       <div className="row acts">
-        {first.kind === "signal" && <SendSignal execution={execution} wait={first} />}
+        <EndWait execution={execution} wait={first} />
         {step !== undefined && <Override execution={execution} step={step} label="End the wait …" />}
       </div>
     </>
   );
 }
 
+const MANY = { timer: "timers", signal: "signals", approval: "approvals", retry: "retries" } as const;
+
 function waitsText(waits: readonly WaitingFor[]): ReactNode {
   const [first] = waits;
-  const isSignal = ({ kind }: WaitingFor) => kind === "signal";
   if (waits.length === 1 && first !== undefined) {
-    if (isSignal(first)) return `Waiting for signal ${first.name}`;
+    if (first.kind === "signal") return `Waiting for signal ${first.name}`;
+    if (first.kind === "approval") return `Waiting for approval: ${first.name}`;
     return first.due === undefined
       ? "Waiting for its time"
       : `Waiting until ${momentText(Date.parse(first.due)).slice(0, 16)}`;
   }
-  if (waits.every(isSignal)) return `Waiting for ${waits.length} signals`;
-  return waits.some(isSignal) ? `Waiting for ${waits.length} timers and signals` : `Waiting for ${waits.length} timers`;
+  const kinds = [...new Set(waits.map(({ kind }) => MANY[kind]))];
+  return `Waiting for ${waits.length} ${kinds.join(" and ")}`;
 }
 
 function Wait({ wait: { step, iteration, kind, name, key, due, since } }: { wait: WaitingFor }): ReactNode {
@@ -229,9 +231,10 @@ function Wait({ wait: { step, iteration, kind, name, key, due, since } }: { wait
           , since <Ago at={since} />
         </>
       )}
-      {due !== undefined && (
+      {/* Of an approval it may be a reminder: the inbox says when it expires. */}
+      {due !== undefined && kind !== "approval" && (
         <>
-          {kind === "signal" ? ", at most until " : ", until "}
+          {kind === "timer" ? ", until " : ", at most until "}
           <time dateTime={due}>{momentText(Date.parse(due)).slice(0, 16)}</time>
           {left > 0 ? `, in ${durationText(Math.ceil(left / 1_000) * 1_000)}` : ", due now"}
         </>

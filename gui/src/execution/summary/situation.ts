@@ -63,7 +63,9 @@ export function statusText(execution: Execution, now: number): string {
       return retryText(next_retry?.at, now);
     case "waiting": {
       const [first] = ownWaits(execution);
-      return `Waiting ${first?.kind === "signal" ? `for signal ${first.name} ` : ""}for ${since(first?.since)}`;
+      const what =
+        first?.kind === "signal" ? `for signal ${first.name} ` : first?.kind === "approval" ? "for approval " : "";
+      return `Waiting ${what}for ${since(first?.since)}`;
     }
     case "queued":
       return `Queued for ${since(queuedCommands(execution)[0]?.issued_at)}`;

@@ -53,7 +53,7 @@ const BY_HAND = { skip: "skipped", complete: "completed", fail: "failed" } as co
 
 function waitText(kind: string, name: string | undefined): string {
   if (kind === "signal") return `waits for signal ${name}`;
-  return kind === "timer" ? "waits for its time" : `waits for ${name ?? kind}`;
+  return kind === "timer" ? "waits for its time" : "waits for approval";
 }
 
 /** `240 items`, `36 of 240 items`, `240 items, 4 failed`. */
