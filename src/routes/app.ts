@@ -73,6 +73,7 @@ import { guiFiles } from "./system/gui.ts";
 import { healthRoutes } from "./system/health.ts";
 import { metricsRoutes } from "./system/metrics.ts";
 import { openApiRoutes } from "./system/openapi.ts";
+import { backfillRoutes } from "./triggers/backfill.ts";
 import { triggerRoutes } from "./triggers/triggers.ts";
 import { hookRoutes } from "./webhooks/deliveries.ts";
 import { commandRoutes } from "./workers/commands.ts";
@@ -187,6 +188,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     steering: steeringRoutes(deps.executions, deps.signals, deps.bulk, deps.audit),
     trigger: triggerRoutes(deps.triggers, deps.audit),
     stats: statisticsRoutes(deps.statistics),
+    backfill: backfillRoutes(deps.bulk, deps.triggers),
     hook: hookRoutes(deps.webhooks, deps.stopping),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, streams),

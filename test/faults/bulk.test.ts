@@ -81,6 +81,50 @@ test("servers are killed again and again at any moment of a bulk operation: ever
   await assertRepeatedOnce(client, bulkId, ids);
 });
 
+const FIRE_GATES = {
+  "a fire is written and its execution is not": (database: Database) =>
+    closeEventGate(database, "playbook.initialized"),
+  "executions have started and that is not noted of their fires": (database: Database) =>
+    closeGate(database, "update on flow.trigger_fire", "new.status = 'started'"),
+  "that is not noted of the items": (database: Database) =>
+    closeGate(database, "update on flow.bulk_item", "new.state = 'done'"),
+};
+for (const [index, [moment, gateAt]] of Object.entries(FIRE_GATES).entries()) {
+  test(`a server is killed amid a backfill as ${moment}: each time of the schedule starts one execution`, async () => {
+    const server = await stand.server();
+    const client = await stand.client(server);
+    const path = `backfill/n${index}`;
+    await client.register(`apiVersion: flow/v2
+kind: Playbook
+metadata: { name: n${index}, path: ${path} }
+workflow: [{ step: start, tool: { kind: noop } }]
+triggers: [{ name: daily, schedule: { cron: "@daily" } }]
+`);
+    const listed = (await client.call("GET", `/api/triggers?path=${path}`)).body as unknown as {
+      triggers: { trigger_id: string }[];
+    };
+    const id = listed.triggers[0]?.trigger_id ?? "";
+    const gate = await gateAt(stand.database);
+    const asked = { from: "2026-01-01", to: "2026-02-01", max_active: 31 };
+    const { status, body } = await client.call("POST", `/api/triggers/${id}/backfill`, asked);
+    assert.equal(status, 202, JSON.stringify(body));
+    const { bulk_id: bulkId } = body as unknown as { bulk_id: string };
+    await gate.reached();
+    await server.end("SIGKILL");
+    await gate.cutOff();
+    await gate.open();
+    await stand.server({}, server.port);
+    const found = async () => (await client.call("GET", `/api/executions/bulk/${bulkId}`)).body as unknown as Found;
+    await until("the next server has worked it off", async () => (await found()).status === "completed");
+    assert.deepEqual((await found()).counts, { matched: 31, done: 31, failed: 0, skipped: 0 });
+    const [counted] = await stand.database.sql<{ executions: number; fires: number; items: number }[]>`
+      select (select count(*)::int from flow.execution where started_id = ${id}) as executions,
+        (select count(distinct execution_id)::int from flow.trigger_fire where trigger_id = ${id}) as fires,
+        (select count(distinct new_execution_id)::int from flow.bulk_item where bulk_id = ${bulkId}) as items`;
+    assert.deepEqual({ ...counted }, { executions: 31, fires: 31, items: 31 });
+  });
+}
+
 /** Executions that were cancelled in their first step. */
 async function ended(client: Client, count: number): Promise<string[]> {
   const ids = await stand.start(client, "pair", count);

@@ -17,7 +17,7 @@ const LOOK_MS = 1_000;
 const START_MS = 60_000;
 
 /** `flow bulk cancel|pause|resume|rerun`: does it with every execution that a filter means. */
-export function bulkAction(action: BulkAction): CliAction {
+export function bulkAction(action: Exclude<BulkAction, "backfill">): CliAction {
   return async (input) => {
     const { options, io } = input;
     const filter = filterOf(input);
@@ -65,7 +65,13 @@ function steerOptions(options: CliValues) {
   return { ...defined({ reason }), ...(options["no-cascade"] === true && { cascade: false }) };
 }
 
-const DONE = { cancel: "cancelled", pause: "paused", resume: "resumed", rerun: "repeated" } as const;
+const DONE = {
+  cancel: "cancelled",
+  pause: "paused",
+  resume: "resumed",
+  rerun: "repeated",
+  backfill: "started",
+} as const;
 
 /** `flow bulk status`: how far it is, and what failed. */
 export async function bulkStatus(input: CliInput): Promise<number> {
@@ -101,7 +107,7 @@ function filterOf({ options }: CliInput): ExecutionFilter {
 }
 
 /** Waits for the end of an operation. */
-async function follow(input: CliInput, server: CommandServer, id: string): Promise<number> {
+export async function follow(input: CliInput, server: CommandServer, id: string): Promise<number> {
   for (;;) {
     const answer = await server.call(STEERING_ROUTES.bulkStatus, { params: { bulk_id: id } });
     if (answer.ended_at !== null) return show(input, answer);
@@ -111,6 +117,12 @@ async function follow(input: CliInput, server: CommandServer, id: string): Promi
       return EXIT.cancelled;
     }
   }
+}
+
+/** The command that lists all that an operation has started. */
+function allOf({ action, bulk_id: id, options }: BulkAnswer): string {
+  if (action === "backfill") return `flow executions 'by:trigger by_id:${options["trigger_id"]}'`;
+  return `flow executions 'by:bulk by_id:${id}'`;
 }
 
 /** Failures that are printed. */
@@ -130,12 +142,11 @@ function show({ options, io }: CliInput, answer: BulkAnswer): number {
     ...(skipped > 0 ? [`${skipped} skipped`] : []),
   ];
   io.stdout.write(`Bulk operation ${bulk_id} is ${status}: ${parts.join(", ")}\n`);
-  for (const { execution_id, code: why, message } of failures.slice(0, SHOWN))
-    io.stdout.write(`  ${execution_id}  ${why}  ${cleanText(message)}\n`);
+  for (const { execution_id: id, due_at: due, code: why, message } of failures.slice(0, SHOWN))
+    io.stdout.write(`  ${id ?? due}  ${why}  ${cleanText(message)}\n`);
   if (failed > SHOWN) io.stdout.write(`  … and ${failed - SHOWN} more; --json lists ${failures.length}\n`);
-  for (const { execution_id, new_execution_id } of started.slice(0, SHOWN))
-    io.stdout.write(`  ${execution_id} is repeated by ${new_execution_id}\n`);
-  if (started.length > SHOWN)
-    io.stdout.write(`  … and ${done - SHOWN} more. All of them: flow executions 'by:bulk by_id:${bulk_id}'\n`);
+  for (const { execution_id: id, due_at: due, new_execution_id: by } of started.slice(0, SHOWN))
+    io.stdout.write(id === undefined ? `  ${due}  started ${by}\n` : `  ${id} is repeated by ${by}\n`);
+  if (started.length > SHOWN) io.stdout.write(`  … and ${done - SHOWN} more. All of them: ${allOf(answer)}\n`);
   return code;
 }

@@ -65,7 +65,7 @@ Examples
 };
 
 /** The commands of `flow bulk` that begin an operation. */
-function bulkCommand(action: BulkAction, summary: string): CliCommand {
+function bulkCommand(action: Exclude<BulkAction, "backfill">, summary: string): CliCommand {
   return {
     name: action,
     summary,

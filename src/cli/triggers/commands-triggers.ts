@@ -63,5 +63,36 @@ Examples
   flow triggers fires reports/nightly nightly --status missed --json`,
 };
 
+const BACKFILL: CliCommand = {
+  name: "backfill",
+  summary: "Start a playbook for times of its schedule that have passed",
+  arguments: [...WHICH],
+  options: [
+    {
+      name: "from",
+      value: "TIME",
+      summary: "The first time, as 2026-01-31 or 2026-01-31T12:00:00Z; without an offset in the schedule's zone",
+    },
+    { name: "to", value: "TIME", summary: "The end; a time at it is left out" },
+    { name: "max-active", value: "NUMBER", summary: "Executions of it that are open at a time; default 4" },
+    { name: "order", value: "ORDER", choices: ["oldest", "newest"], summary: "Which times come first; default oldest" },
+    { name: "only-missing", summary: "Leave out times for which an execution was started" },
+    { name: "dry-run", summary: "Only say which times these are, and where gaps are" },
+    { name: "wait", summary: "Wait until all are started" },
+    ...SERVER_OPTIONS,
+  ],
+  details: `It starts an execution for each time of the schedule within the range, with that time as 'trigger.scheduled_at', also where the trigger is turned
+off, and however many other executions of it are open. The servers do so in the background, also if one of them dies, once for each
+time. It is a bulk operation: 'flow bulk status', 'hold', 'continue' and 'stop' are for it too.
+
+Exit codes
+  0 begun, or with --wait all are started   1 some have failed, or the server cannot be reached   2 no such trigger, or a range that cannot be read
+
+Examples
+  flow backfill reports/nightly nightly --from 2026-01-01 --to 2026-02-01 --dry-run
+  flow backfill reports/nightly nightly --from 2026-01-01 --to 2026-02-01 --only-missing --max-active 2 --wait`,
+  load: async () => (await import("./backfill.ts")).backfill,
+};
+
 /** The commands about triggers. */
-export const TRIGGER_COMMANDS: readonly CliEntry[] = [TRIGGERS];
+export const TRIGGER_COMMANDS: readonly CliEntry[] = [TRIGGERS, BACKFILL];

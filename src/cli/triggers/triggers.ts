@@ -99,12 +99,12 @@ type Parameters = { trigger_id: string };
 function aboutOne(run: (input: CliInput, server: CommandServer, params: Parameters) => Promise<number>): CliAction {
   return async (input) => {
     const server = await openServer(input);
-    return await run(input, server, { trigger_id: await triggerId(input, server) });
+    return await run(input, server, { trigger_id: await triggerIdOf(input, server) });
   };
 }
 
 /** The trigger that the command line names: by its id, or by its playbook and its name. Throws `FlowError` NOT_FOUND, USAGE. */
-async function triggerId({ arguments: words }: CliInput, server: CommandServer): Promise<string> {
+export async function triggerIdOf({ arguments: words }: CliInput, server: CommandServer): Promise<string> {
   const [first = "", name] = words;
   if (name === undefined && /^\d+$/.test(first)) return first;
   const query = { path: first, ...defined({ name }) };

@@ -2,7 +2,10 @@ import type { Database, Transaction } from "../database/database.ts";
 
 /** An item to be decided. */
 export interface BulkItem {
+  /** Of a backfill: the number of the item. */
   executionId: string;
+  /** Of a backfill: the time of the schedule. */
+  dueAt: Date | null;
   /** A server has begun with it before, and has not written what came of it. */
   isAgain: boolean;
 }
@@ -13,46 +16,48 @@ export interface BulkOutcome {
   state: "done" | "failed" | "skipped";
   /** Why it failed or was skipped. */
   why?: { code: string; message: string };
-  /** The execution that a rerun has started. */
+  /** The execution that a rerun or a backfill has started. */
   newExecutionId?: string;
 }
 
 /** An item that failed. */
 export interface BulkFailure {
   executionId: string;
+  dueAt: Date | null;
   code: string;
   message: string;
 }
 
-/** The execution that the rerun of an item has started. */
+/** The execution that an item has started. */
 export interface BulkStarted {
   executionId: string;
+  dueAt: Date | null;
   newExecutionId: string;
 }
 
 /**
  * Marks the next items of an operation as begun, in the order of their ids, if this server still holds it. Of one that is not running
- * any more only what was begun is left to be ended.
+ * any more only what was begun is left to be ended; so is it where nothing new may begin (`isFull`).
  */
 export async function beginBulkItems(
   { sql }: Database,
-  { bulkId, worker }: { bulkId: string; worker: string },
+  { bulkId, worker, isFull = false }: { bulkId: string; worker: string; isFull?: boolean },
   limit: number,
 ): Promise<BulkItem[]> {
   return await sql<BulkItem[]>`
     with held as (
       select status from flow.bulk where bulk_id = ${bulkId} and worker = ${worker}
     ), next as (
-      select execution_id, state = 'begun' as again from flow.bulk_item
+      select execution_id, due_at, state = 'begun' as again from flow.bulk_item
       where bulk_id = ${bulkId} and state in ('pending', 'begun')
-        and (state = 'begun' and exists (select from held) or exists (select from held where status = 'running'))
+        and (state = 'begun' and exists (select from held) or exists (select from held where status = 'running' and not ${isFull}))
       order by execution_id limit ${limit}
       for update
     ), begun as (
       update flow.bulk_item as i set state = 'begun' from next
       where i.bulk_id = ${bulkId} and i.execution_id = next.execution_id and i.state = 'pending'
     )
-    select execution_id as "executionId", again as "isAgain" from next order by execution_id`;
+    select execution_id as "executionId", due_at as "dueAt", again as "isAgain" from next order by execution_id`;
 }
 
 /**
@@ -92,13 +97,13 @@ export async function endBulkItems(
 /** The first failed items of an operation, by their ids. */
 export async function listBulkFailures({ sql }: Database, bulkId: string, limit: number): Promise<BulkFailure[]> {
   return await sql<BulkFailure[]>`
-    select execution_id as "executionId", code, message from flow.bulk_item
+    select execution_id as "executionId", due_at as "dueAt", code, message from flow.bulk_item
     where bulk_id = ${bulkId} and state = 'failed' order by execution_id limit ${limit}`;
 }
 
 /** The first executions that an operation has started, by the ids of those that they repeat. */
 export async function listBulkStarted({ sql }: Database, bulkId: string, limit: number): Promise<BulkStarted[]> {
   return await sql<BulkStarted[]>`
-    select execution_id as "executionId", new_execution_id as "newExecutionId" from flow.bulk_item
+    select execution_id as "executionId", due_at as "dueAt", new_execution_id as "newExecutionId" from flow.bulk_item
     where bulk_id = ${bulkId} and new_execution_id is not null order by execution_id limit ${limit}`;
 }

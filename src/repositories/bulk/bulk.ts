@@ -38,26 +38,30 @@ export interface NewBulk {
 }
 
 /**
- * Writes an operation with the executions that it is about: both or neither. One without any has ended. Rejects with a violation of
- * `bulk_for_idempotency` if another call had its key first.
+ * Writes an operation with what it is about, executions, or of a backfill times that are numbered: both or neither. One without any has
+ * ended. Rejects with a violation of `bulk_for_idempotency` if another call had its key first.
  */
 export async function insertBulk(
   { sql }: Database | Transaction,
   { bulkId, action, filter, options, askedBy, userId, asker, idempotency }: NewBulk,
-  executionIds: readonly string[],
+  about: readonly string[] | readonly Date[],
 ): Promise<void> {
-  const isEmpty = executionIds.length === 0;
+  const dues = about.filter((one) => one instanceof Date);
+  const ids = about.map((one, index) => (one instanceof Date ? String(index + 1) : one));
+  const isEmpty = ids.length === 0;
   await sql`
     with made as (
       insert into flow.bulk (bulk_id, action, status, filter, options, asked_by, user_id, asker,
         caller, idempotency_key, body_sha256, matched, ended_at)
       values (${bulkId}, ${action}, ${isEmpty ? "completed" : "running"}, ${sql.json(filter)}, ${sql.json(options)},
         ${askedBy}, ${userId}, ${sql.json(asker)}, ${idempotency?.caller ?? null}, ${idempotency?.key ?? null},
-        ${idempotency?.bodySha256 ?? null}, ${executionIds.length}, ${isEmpty ? sql`now()` : null})
+        ${idempotency?.bodySha256 ?? null}, ${ids.length}, ${isEmpty ? sql`now()` : null})
       returning bulk_id
     )
-    insert into flow.bulk_item (bulk_id, execution_id)
-    select made.bulk_id, asked.id from made cross join unnest(${[...executionIds]}::bigint[]) as asked (id)`;
+    insert into flow.bulk_item (bulk_id, execution_id, due_at)
+    select made.bulk_id, asked.id, asked.due_at
+    from made cross join
+      unnest(${ids}::bigint[], ${dues.map((due) => due.toISOString())}::text[]::timestamptz[]) as asked (id, due_at)`;
 }
 
 /** One operation, or undefined. */
@@ -92,15 +96,21 @@ export async function setBulkStatus(
 
 /**
  * Takes, for this server and this long, the operation on which no server worked for longest, of those that no other one works on: one
- * that is running, or that was paused or cancelled while a server worked on it. Undefined if not found.
+ * that is running, or that was paused or cancelled while a server worked on it. None of `except`. Undefined if not found.
  */
-export async function claimBulk({ sql }: Database, worker: string, leaseMs: number): Promise<BulkRow | undefined> {
+export async function claimBulk(
+  { sql }: Database,
+  worker: string,
+  leaseMs: number,
+  except: readonly string[] = [],
+): Promise<BulkRow | undefined> {
   const [row] = await sql<BulkRow[]>`
     update flow.bulk set worker = ${worker}, updated_at = now(),
       lease_expires_at = now() + ${leaseMs}::float8 * interval '1 millisecond'
     where bulk_id = (
       select bulk_id from flow.bulk
       where (status = 'running' or worker is not null) and (worker is null or worker = ${worker} or lease_expires_at <= now())
+        and bulk_id <> all(${[...except]}::bigint[])
       order by updated_at limit 1
       for update skip locked
     )

@@ -59,13 +59,15 @@ export const bulkItem = flow.table(
   "bulk_item",
   {
     bulkId: id("bulk_id").notNull(),
-    /** It may have been deleted since. */
+    /** It may have been deleted since. Of a backfill: the number of the item, in its order. */
     executionId: id("execution_id").notNull(),
+    /** Of a backfill: the time of the schedule. */
+    dueAt: instant("due_at"),
     state: text("state").$type<(typeof BULK_ITEM_STATES)[number]>().notNull().default("pending"),
     /** Why it failed or was skipped: for programs, and for people. */
     code: text("code"),
     message: text("message"),
-    /** The execution that a rerun has started. */
+    /** The execution that a rerun or a backfill has started. */
     newExecutionId: id("new_execution_id"),
   },
   (table) => [

@@ -102,13 +102,13 @@ function executionsOf(
   const { now } = systemClock;
   const busy = () => performance.now();
   const executions = createExecutions({ ...deps, now });
-  const bulk = createBulkOperations({ ...deps, executions, holder: processor, busy });
   let calls = 0;
   const triggers = createTriggers({
     ...{ database: deps.database, executions, env, now, busy, onFault: deps.onFault },
     newName: () => `${processor}/${++calls}`,
     onFired: (notice) => onFired?.(notice),
   });
+  const bulk = createBulkOperations({ ...deps, executions, triggers, holder: processor, busy });
   const signals = createKeyedSignals({
     ...{ ...deps, busy, unavailable },
     triggers: (signal) => fireForSignal(deps, triggers.fireMany, signal),

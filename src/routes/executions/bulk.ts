@@ -59,7 +59,12 @@ function idOf(c: Context): string {
   return pathId(c.req.param("bulk_id") ?? "", "bulk operation");
 }
 
-function asker(c: Context<RouteEnvironment>): BulkCaller {
+function itemOf({ executionId, dueAt }: { executionId: string; dueAt: Date | null }) {
+  return dueAt === null ? { execution_id: executionId } : { due_at: dueAt.toISOString() };
+}
+
+/** Who asks for an operation. */
+export function asker(c: Context<RouteEnvironment>): BulkCaller {
   const caller = callerOf(c, { access: "operator" });
   const { actor, actorKind, userId } = caller;
   return { name: actor ?? actorKind, audit: caller, ...defined({ userId }) };
@@ -85,11 +90,9 @@ function answerOf({ row, failures, started }: BulkDetail): BulkAnswer {
     created_at: row.createdAt.toISOString(),
     ended_at: row.endedAt?.toISOString() ?? null,
     counts: { matched, done, failed, skipped },
-    failures: failures.map(({ executionId, code, message }) => ({ execution_id: executionId, code, message })),
-    ...(row.action === "rerun" && {
-      started: started.map(({ executionId, newExecutionId }) => ({
-        ...{ execution_id: executionId, new_execution_id: newExecutionId },
-      })),
+    failures: failures.map(({ code, message, ...item }) => ({ ...itemOf(item), code, message })),
+    ...((row.action === "rerun" || row.action === "backfill") && {
+      started: started.map(({ newExecutionId, ...item }) => ({ ...itemOf(item), new_execution_id: newExecutionId })),
     }),
   };
 }

@@ -173,7 +173,7 @@ export const RerunBody = v.strictObject({
 export type RerunBody = v.InferOutput<typeof RerunBody>;
 
 /** What one call does with many executions. */
-export const BULK_ACTIONS = ["cancel", "pause", "resume", "rerun"] as const;
+export const BULK_ACTIONS = ["cancel", "pause", "resume", "rerun", "backfill"] as const;
 export type BulkAction = (typeof BULK_ACTIONS)[number];
 
 /** States of such an operation; the last two are final. */
@@ -263,6 +263,12 @@ export const BulkStartAnswer = v.object({
 });
 export type BulkStartAnswer = v.InferOutput<typeof BulkStartAnswer>;
 
+/** What an item is about: an execution, or of a backfill a time. */
+const itemFields = {
+  execution_id: v.exactOptional(v.pipe(IdText, v.description("Absent of a backfill."))),
+  due_at: v.exactOptional(v.pipe(Timestamp, v.description("Of a backfill: the time of the schedule."))),
+};
+
 /** Answer of `GET /api/executions/bulk/{bulk_id}`, and of what changes it. */
 export const BulkAnswer = v.object({
   bulk_id: IdText,
@@ -279,18 +285,20 @@ export const BulkAnswer = v.object({
     failed: count,
     skipped: v.pipe(
       count,
-      v.description("There was nothing to do: ended, paused already, nothing failed, deleted meanwhile."),
+      v.description(
+        "There was nothing to do: ended, paused already, nothing failed, deleted meanwhile; of a backfill, its playbook is paused.",
+      ),
     ),
   }),
   failures: v.pipe(
-    v.array(v.object({ execution_id: IdText, code: v.string(), message: v.string() })),
+    v.array(v.object({ ...itemFields, code: v.string(), message: v.string() })),
     v.description(`The first ${BULK_FAILURES_LISTED} of those that failed.`),
   ),
   started: v.exactOptional(
     v.pipe(
-      v.array(v.object({ execution_id: IdText, new_execution_id: IdText })),
+      v.array(v.object({ ...itemFields, new_execution_id: IdText })),
       v.description(
-        `Of a rerun: the first ${BULK_STARTED_LISTED} that were repeated, and by what. The list of executions has all: started_by=bulk, started_by_id.`,
+        `Of a rerun: the first ${BULK_STARTED_LISTED} that were repeated, and by what. The list of executions has all: started_by=bulk, started_by_id. Of a backfill: the first that were started.`,
       ),
     ),
   ),

@@ -11,7 +11,7 @@ import { RESULT_ROUTES } from "./results.ts";
 import { ROLE_ROUTES } from "./roles.ts";
 import { APPROVAL_ROUTES, STEERING_ROUTES } from "./steering.ts";
 import { HEALTH_ROUTES, METRICS_ROUTES, OPENAPI_ROUTES, STATS_ROUTES } from "./system.ts";
-import { HOOK_ROUTES, TRIGGER_ROUTES } from "./triggers.ts";
+import { BACKFILL_ROUTES, HOOK_ROUTES, TRIGGER_ROUTES } from "./triggers.ts";
 import { LOGIN_SESSION_ROUTES, USER_ROUTES } from "./users.ts";
 import { COMMAND_ROUTES, EVENT_ROUTES, POOL_ROUTES, WORKER_ROUTES } from "./workers.ts";
 
@@ -25,6 +25,7 @@ export const ROUTE_GROUPS = {
   steering: STEERING_ROUTES,
   approval: APPROVAL_ROUTES,
   trigger: TRIGGER_ROUTES,
+  backfill: BACKFILL_ROUTES,
   stats: STATS_ROUTES,
   hook: HOOK_ROUTES,
   mcpLifecycle: MCP_LIFECYCLE_ROUTES,

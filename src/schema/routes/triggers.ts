@@ -10,6 +10,7 @@ import {
   TriggersAnswer,
   TriggersQuery,
 } from "../triggers/answers.ts";
+import { BackfillAnswer, BackfillBody } from "../triggers/backfill.ts";
 import { HookAnswer } from "../triggers/deliveries.ts";
 import { contract } from "./contract.ts";
 
@@ -90,6 +91,23 @@ function change<const W extends "enable" | "disable">(what: W, summary: string) 
     refusals: [404, 413, 422],
   });
 }
+
+/** Making up for times of a schedule (control, section 3, rule 45). */
+export const BACKFILL_ROUTES = {
+  backfill: contract({
+    method: "post",
+    path: "/api/triggers/:trigger_id/backfill",
+    summary:
+      "Starts an execution for each time of a schedule within a range, some at a time, in the background, also of a disabled trigger; or with dry_run says which times these are, and where gaps are. It is a bulk operation: its progress, pause and end are those of /api/executions/bulk/{bulk_id}",
+    access: "operator",
+    user: { action: "execute", of: "asked" },
+    audit: { action: "trigger.backfill", resource: "trigger/:trigger_id" },
+    body: BackfillBody,
+    answer: BackfillAnswer,
+    status: 202,
+    refusals: [404, 413, 422],
+  }),
+} as const;
 
 /** Deliveries of webhooks (control, section 3): who sends them is known by what the trigger says, not by a token. */
 export const HOOK_ROUTES = {

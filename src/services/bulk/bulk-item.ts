@@ -10,6 +10,8 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../access/access.ts";
 import { audited, type Caller } from "../access/audit.ts";
 import type { Executions } from "../executions/executions.ts";
+import type { Triggers } from "../triggers/triggers.ts";
+import { fireFor, triggerOf } from "./backfill.ts";
 import { BULK_KEYS, type ItemRight, itemKey, type SteerOptions } from "./bulk-options.ts";
 import { repeatItem } from "./bulk-rerun.ts";
 
@@ -18,6 +20,7 @@ export interface BulkItemDeps {
   database: Database;
   executions: Pick<Executions, "cancel" | "pause" | "resume" | "rerun" | "startedUnder">;
   access: Pick<Access, "user">;
+  triggers: Pick<Triggers, "find" | "fire">;
   /** Reports faults that an item has failed for. */
   onFault(error: unknown): void;
 }
@@ -41,6 +44,14 @@ export async function decideBulkItem(
   let rule = OPERATOR_RULE;
   const told = (outcome: BulkOutcome) => ({ outcome, entry: entryOf(operation, rule, outcome) });
   try {
+    if (operation.action === "backfill") {
+      const trigger = await deps.triggers.find(triggerOf(operation));
+      const right = await rightTo(deps.access, operation, trigger.path);
+      rule = right.rule;
+      if (!right.allowed) return told(failed(executionId, "FORBIDDEN", mayNoMore(operation, trigger.path)));
+      const outcome = await fireFor(deps.triggers, trigger, operation, item);
+      return outcome && told(outcome);
+    }
     if (item.isAgain && operation.action === "rerun") {
       // Whatever has become of the original, and of the caller's rights: a server that died has started it.
       const newExecutionId = await deps.executions.startedUnder(BULK_KEYS, itemKey(operation.bulkId, executionId));
@@ -51,8 +62,7 @@ export async function decideBulkItem(
     const right = await rightTo(deps.access, operation, row.path);
     rule = right.rule;
     if (!right.allowed) {
-      const message = `${operation.askedBy} may not execute '${row.path}' any more`;
-      return told(failed(executionId, "FORBIDDEN", message));
+      return told(failed(executionId, "FORBIDDEN", mayNoMore(operation, row.path)));
     }
     if (operation.action === "rerun") {
       // Its row of the audit log is written with the new execution.
@@ -78,6 +88,10 @@ const LATER: ReadonlySet<string> = new Set(["UNAVAILABLE", "queue_unavailable", 
 const NOTHING_TO_DO: ReadonlySet<string> = new Set(["already_terminal", "nothing_failed"]);
 
 const OPERATOR_RULE = "access:operator";
+
+function mayNoMore({ askedBy }: BulkRow, path: string): string {
+  return `${askedBy} may not execute '${path}' any more`;
+}
 
 async function rightTo(access: BulkItemDeps["access"], { userId }: BulkRow, path: string): Promise<ItemRight> {
   if (userId === null) return { allowed: true, rule: OPERATOR_RULE, may: () => true };
@@ -122,10 +136,12 @@ function entryOf({ bulkId, action, options, askedBy, userId, asker }: BulkRow, r
   const actorKind = userId === null ? ("operator" as const) : ("user" as const);
   const caller: Caller = { ...(asker as Partial<Caller>), actorKind, ...actor, rule };
   const { reason } = options as SteerOptions;
+  const isBackfill = action === "backfill";
+  const about = isBackfill ? defined({ executionId: newExecutionId }) : { executionId: newExecutionId ?? executionId };
   return audited(
-    { ...caller, executionId: newExecutionId ?? executionId },
-    `execution.${action}`,
-    `execution/${executionId}`,
+    { ...caller, ...about },
+    isBackfill ? "trigger.fire" : `execution.${action}`,
+    isBackfill ? `trigger/${options["trigger_id"]}` : `execution/${executionId}`,
     {
       result: state === "done" ? "allow" : why?.code === "FORBIDDEN" ? "deny" : "error",
       detail: {

@@ -18,12 +18,13 @@ import {
   listBulkFailures,
   listBulkStarted,
 } from "../../repositories/bulk/bulk-items.ts";
-import { transaction } from "../../repositories/database/database.ts";
+import { type Database, transaction } from "../../repositories/database/database.ts";
 import { violatedConstraint } from "../../repositories/database/error-codes.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
 import type { Visible } from "../../repositories/database/page.ts";
 import { type ExecutionRow, findExecutions } from "../../repositories/executions/execution-list.ts";
 import { matchingExecutions } from "../../repositories/executions/matching-executions.ts";
+import type { TriggerRow } from "../../repositories/triggers/triggers.ts";
 import {
   BULK_FAILURES_LISTED,
   BULK_MATCHED_MAX,
@@ -41,6 +42,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Caller } from "../access/audit.ts";
 import { otherBody } from "../errors.ts";
+import { type BackfillPreview, type BackfillRange, placesOf, previewTimes, recordOf, wantedTimes } from "./backfill.ts";
 import { type BulkItemDeps, decideBulkItem } from "./bulk-item.ts";
 import { auditedOptions } from "./bulk-options.ts";
 import { type PlannedItem, planItem } from "./bulk-rerun.ts";
@@ -90,6 +92,17 @@ export interface BulkOperations {
     caller: BulkCaller,
     visible: Visible,
   ): Promise<{ bulkId: string; matched: number; duplicate: boolean }>;
+  /**
+   * Makes up for times of a schedule, whether its trigger is enabled or not (control, rule 45). Throws `FlowError` INVALID_INPUT for a trigger
+   * without a schedule, and as {@link start} does.
+   */
+  backfill(
+    trigger: TriggerRow,
+    request: BackfillRange & Pick<BulkRequest, "idempotency" | "log">,
+    caller: BulkCaller,
+  ): Promise<{ bulkId: string; matched: number; duplicate: boolean }>;
+  /** What a backfill would be about. Throws as {@link backfill} does. */
+  previewBackfill(trigger: TriggerRow, range: BackfillRange): Promise<BackfillPreview>;
   /** What it would be about. */
   preview(request: BulkRequest, visible: Visible): Promise<BulkPreview>;
   /** Throws `FlowError` NOT_FOUND, also for one that another user has asked for. */
@@ -128,11 +141,7 @@ const PLAN_MS = 3_000;
 /** The operations of a database. */
 export function createBulkOperations(deps: BulkDeps): BulkOperations {
   const { database, holder, busy } = deps;
-  const detailOf = async (row: BulkRow): Promise<BulkDetail> => ({
-    row,
-    failures: row.failed === 0 ? [] : await listBulkFailures(database, row.bulkId, BULK_FAILURES_LISTED),
-    started: row.action === "rerun" ? await listBulkStarted(database, row.bulkId, BULK_STARTED_LISTED) : [],
-  });
+  const detailOf = (row: BulkRow) => readDetail(database, row);
   const own = async (bulkId: string, { userId }: BulkCaller) => {
     const row = await findBulk(database, bulkId);
     if (row === undefined || (userId !== undefined && row.userId !== userId)) throw unknown(bulkId);
@@ -143,23 +152,23 @@ export function createBulkOperations(deps: BulkDeps): BulkOperations {
       const known = await knownBulk(database, idempotency);
       if (known !== undefined) return known;
       const ids = await matchedBy(deps, filter, visible);
-      const [bulkId = ""] = await reserveIds(database, 1);
       const asker = { ...(audit as JsonObject | undefined) };
       const asked = { action, filter: filter as JsonObject, options, askedBy: name, userId, asker };
-      try {
-        await transaction(database, async (tx) => {
-          await insertBulk(tx, { bulkId, ...asked, ...defined({ idempotency }) }, ids);
-          await insertAudit(tx, log === undefined ? [] : [log(bulkId, ids.length, auditedOptions(options))]);
-        });
-      } catch (error) {
-        // Two calls with one key at the same moment: the other one was first.
-        const isOther = violatedConstraint(error) === "bulk_for_idempotency";
-        const first = isOther ? await knownBulk(database, idempotency) : undefined;
-        if (first === undefined) throw error;
-        return first;
-      }
-      return { bulkId, matched: ids.length, duplicate: false };
+      return await begin(database, { ...asked, ...defined({ idempotency }) }, ids, (bulkId) =>
+        log?.(bulkId, ids.length, auditedOptions(options)),
+      );
     },
+    async backfill(trigger, { idempotency, log, ...range }, { name, userId = null, audit }) {
+      const known = await knownBulk(database, idempotency);
+      if (known !== undefined) return known;
+      const dues = (await wantedTimes(database, trigger, range)).map((dueAt) => new Date(dueAt));
+      const asker = { ...(audit as JsonObject | undefined) };
+      const asked = { action: "backfill", ...recordOf(trigger, range), askedBy: name, userId, asker } as const;
+      return await begin(database, { ...asked, ...defined({ idempotency }) }, dues, (bulkId) =>
+        log?.(bulkId, dues.length, asked.options),
+      );
+    },
+    previewBackfill: (trigger, range) => previewTimes(database, trigger, range),
     async preview({ action, filter, options }, visible) {
       const ids = await matchedBy(deps, filter, visible);
       const sample: BulkPreview["sample"] = await findExecutions(database, ids.slice(0, BULK_SAMPLE));
@@ -185,11 +194,50 @@ export function createBulkOperations(deps: BulkDeps): BulkOperations {
     async workOff() {
       const began = busy();
       let isAny = false;
-      while (busy() - began < RUN_MS && (await workOnSlice(deps))) isAny = true;
+      const waiting: string[] = [];
+      while (busy() - began < RUN_MS) {
+        const came = await workOnSlice(deps, waiting);
+        if (came === "nothing") break;
+        isAny ||= came === "worked";
+      }
       return isAny;
     },
     end: () => releaseBulk(database, holder),
   };
+}
+
+async function readDetail(database: Database, row: BulkRow): Promise<BulkDetail> {
+  const { bulkId, action } = row;
+  const hasStarted = action === "rerun" || action === "backfill";
+  return {
+    row,
+    failures: row.failed === 0 ? [] : await listBulkFailures(database, bulkId, BULK_FAILURES_LISTED),
+    started: hasStarted ? await listBulkStarted(database, bulkId, BULK_STARTED_LISTED) : [],
+  };
+}
+
+/** Writes an operation with its items and its row of the audit log. Of two calls with one key the first counts. */
+async function begin(
+  database: Database,
+  asked: Omit<Parameters<typeof insertBulk>[1], "bulkId">,
+  about: Parameters<typeof insertBulk>[2],
+  entryOf: (bulkId: string) => AuditEntry | undefined,
+): Promise<{ bulkId: string; matched: number; duplicate: boolean }> {
+  const [bulkId = ""] = await reserveIds(database, 1);
+  try {
+    await transaction(database, async (tx) => {
+      await insertBulk(tx, { bulkId, ...asked }, about);
+      const entry = entryOf(bulkId);
+      await insertAudit(tx, entry === undefined ? [] : [entry]);
+    });
+  } catch (error) {
+    // Two calls with one key at the same moment: the other one was first.
+    const isOther = violatedConstraint(error) === "bulk_for_idempotency";
+    const first = isOther ? await knownBulk(database, asked.idempotency) : undefined;
+    if (first === undefined) throw error;
+    return first;
+  }
+  return { bulkId, matched: about.length, duplicate: false };
 }
 
 /** The operation that an earlier call with the key has begun. Throws `FlowError` INVALID_INPUT if that had another body. */
@@ -221,16 +269,26 @@ async function matchedBy(
   }
 }
 
-/** Works on some items of one operation; false if no operation is under way, or its executions cannot be reached. */
-async function workOnSlice(deps: BulkDeps): Promise<boolean> {
+/**
+ * Works on some items of one operation other than those of `waiting`. `nothing`: no such operation is under way, or its executions cannot be
+ * reached. `waits`: it is a backfill with as many open executions as it may have, and is one of `waiting` now.
+ */
+async function workOnSlice(deps: BulkDeps, waiting: string[]): Promise<"worked" | "waits" | "nothing"> {
   const { database, holder, leaseMs = LEASE_MS } = deps;
-  const operation = await claimBulk(database, holder, leaseMs);
-  if (operation === undefined) return false;
+  const operation = await claimBulk(database, holder, leaseMs, waiting);
+  if (operation === undefined) return "nothing";
   const { bulkId } = operation;
-  const items = await beginBulkItems(database, { bulkId, worker: holder }, SLICE);
+  // Of one that was paused or cancelled, what was begun is ended whatever is open.
+  const isBounded = operation.action === "backfill" && operation.status === "running";
+  const places = isBounded ? await placesOf(database, operation) : SLICE;
+  const isFull = places === 0;
+  const limit = isFull ? SLICE : Math.min(SLICE, places);
+  const items = await beginBulkItems(database, { bulkId, worker: holder, isFull }, limit);
   if (items.length === 0) {
+    // The last ones may be open: it has ended when all are started.
     await completeBulk(database, bulkId);
-    return true;
+    if (isFull) waiting.push(bulkId);
+    return isFull ? "waits" : "worked";
   }
   const stopRenewing = renewing(deps, bulkId);
   const all = await Promise.all(items.map((item) => decideBulkItem(deps, operation, item))).finally(stopRenewing);
@@ -245,7 +303,7 @@ async function workOnSlice(deps: BulkDeps): Promise<boolean> {
     await insertAudit(tx, entries);
   });
   // What could not be tried stays begun, and is tried by a later run.
-  return decided.length === all.length;
+  return decided.length === all.length ? "worked" : "nothing";
 }
 
 /** Keeps an operation for this server while something of it is under way: another one would begin the same. Returns what ends that. */

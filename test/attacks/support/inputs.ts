@@ -20,7 +20,8 @@ export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
     resource_type at result return_step role roles roots_only schema sealed session_id since stale_seconds started_by status step steps_after strict tag
     tags target token_sha256 type until user user_id values version wait_ms worker workload labels paths
     bulk_id dry_run filter options from only reuse_children reuse_iterations step_input variables
-    retain mine approval_id decision comment kind enabled trigger_id n bucket group sort`,
+    retain mine approval_id decision comment kind enabled trigger_id n bucket group sort
+    to max_active only_missing`,
   ),
 };
 

@@ -62,3 +62,51 @@ test("a local run passes triggers over, and says so", async (t) => {
   assert.match(some.stderr, note);
   assert.doesNotMatch(none.stderr, note);
 });
+
+test("a backfill: a preview shows times and gaps, then it is begun, and its status says what was started", async (t) => {
+  const run = await commands(t);
+  const range = ["reports/nightly", "nightly", "--from", "2026-03-28", "--to", "2026-03-31"];
+  const preview = await run("backfill", ...range, "--dry-run");
+  assert.equal(
+    preview.stdout,
+    `3 executions would be started
+  2026-03-28T05:00:00.000Z  missing
+  2026-03-29T04:00:00.000Z  missing
+  2026-03-30T04:00:00.000Z  missing
+Gaps, 3 times:
+  2026-03-28T05:00:00.000Z to 2026-03-30T04:00:00.000Z, 3 times
+`,
+  );
+  const begun = await run("backfill", ...range, "--max-active", "2", "--order", "newest");
+  const [, id = ""] = /^Backfill (\d+): 3 executions to start\nNext: flow bulk status \1\n$/.exec(begun.stdout) ?? [];
+  assert.notEqual(id, "", begun.stdout);
+  while (await api.service.bulk.workOff());
+  const status = await run("bulk", "status", id);
+  assert.match(
+    status.stdout,
+    /^Bulk operation \d+ is completed: 3 of 3 started\n {2}2026-03-30T04:00:00.000Z {2}started \d+\n/,
+  );
+  const rest = await run("backfill", ...range, "--only-missing", "--dry-run", "--json");
+  assert.deepEqual(JSON.parse(rest.stdout), { matched: 0, missing: 0, gaps: [], sample: [] });
+  const whole = await run("backfill", ...range, "--dry-run");
+  assert.match(whole.stdout, /started by \d+\nNo gaps: an execution was started for each time\n$/);
+});
+
+test("a backfill without a range, with a wrong one, or of a trigger that has no schedule", async (t) => {
+  const run = await commands(t);
+  const from = ["--from", "2026-01-01"];
+  const to = ["--to", "2026-02-01"];
+  for (const [words, message] of [
+    [["reports/weekly", ...from], /Which times\? Say it with --to/],
+    [["reports/weekly", ...from, ...to, "--max-active", "0"], /--max-active is a whole number from 1 to 1000; got '0'/],
+    [["reports/weekly", ...from, ...to, "--max-active", "1001"], /--max-active is a whole number/],
+    [["reports/weekly", ...from, ...to, "--order", "random"], /--order/],
+    [["reports/weekly", ...from, "--to", "soon"], /'to' is no moment: 'soon'/],
+    [["reports/nightly", "asked", ...from, ...to], /has no schedule, but signal/],
+    [["reports/nightly", "other", ...from, ...to], /no trigger 'other'/],
+  ] as const) {
+    const { code, stderr } = await run("backfill", ...words);
+    assert.match(stderr, message, words.join(" "));
+    assert.equal(code, 2, words.join(" "));
+  }
+});

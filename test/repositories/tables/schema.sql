@@ -97,7 +97,7 @@ table bulk
   caller text
   idempotency_key text
   body_sha256 text
-  bulk_action CHECK ((action = ANY (ARRAY['cancel'::text, 'pause'::text, 'resume'::text, 'rerun'::text])))
+  bulk_action CHECK ((action = ANY (ARRAY['cancel'::text, 'pause'::text, 'resume'::text, 'rerun'::text, 'backfill'::text])))
   bulk_counts CHECK (((LEAST(done, failed, skipped) >= 0) AND (((done + failed) + skipped) <= matched)))
   bulk_end CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['completed'::text, 'cancelled'::text]))))
   bulk_idempotency CHECK ((num_nulls(caller, idempotency_key, body_sha256) = ANY (ARRAY[0, 3])))
@@ -115,6 +115,7 @@ table bulk_item
   code text
   message text
   new_execution_id bigint
+  due_at timestamp(3) with time zone
   bulk_item_state CHECK ((state = ANY (ARRAY['pending'::text, 'begun'::text, 'done'::text, 'failed'::text, 'skipped'::text])))
   bulk_item_why CHECK ((((code IS NULL) = (message IS NULL)) AND ((code IS NOT NULL) OR (state <> 'failed'::text))))
   bulk_item_pkey PRIMARY KEY (bulk_id, execution_id)

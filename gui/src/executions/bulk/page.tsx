@@ -50,7 +50,7 @@ function Head({ bulk }: { bulk: BulkAnswer }): ReactNode {
   return (
     <>
       <div className="row spread">
-        <h1>{actionText(action, executionsText(counts.matched))}</h1>
+        <h1>{titleOf(action, executionsText(counts.matched))}</h1>
         <Controls bulk={bulk} />
       </div>
       <p className="row">
@@ -96,7 +96,17 @@ function Controls({ bulk: { bulk_id: bulkId, status, ended_at: endedAt } }: { bu
 }
 
 /** What was done, by action; after a number. */
-const DONE = { cancel: "cancelled", pause: "paused", resume: "resumed", rerun: "started again" } as const;
+const DONE = {
+  cancel: "cancelled",
+  pause: "paused",
+  resume: "resumed",
+  rerun: "started again",
+  backfill: "started",
+} as const;
+
+function titleOf(action: BulkAnswer["action"], executions: string): string {
+  return action === "backfill" ? `Start ${executions}` : actionText(action, executions);
+}
 
 function Counts({ bulk: { action, status, counts } }: { bulk: BulkAnswer }): ReactNode {
   const { matched, done, failed, skipped } = counts;
@@ -120,9 +130,9 @@ function Failures({ bulk: { failures, counts } }: { bulk: BulkAnswer }): ReactNo
   return (
     <section className="stack" aria-labelledby="bulk-failures">
       <h2 id="bulk-failures">What failed</h2>
-      {failures.map(({ execution_id: id, code, message }) => (
-        <p key={id} className="refusal tone-bad wrap">
-          <ToExecution id={id} /> {message} <span className="quiet">({code})</span>
+      {failures.map(({ execution_id: id, due_at: due, code, message }) => (
+        <p key={id ?? due} className="refusal tone-bad wrap">
+          {id === undefined ? due : <ToExecution id={id} />} {message} <span className="quiet">({code})</span>
         </p>
       ))}
       {counts.failed > failures.length && <p className="quiet">and {counts.failed - failures.length} more</p>}
@@ -130,20 +140,23 @@ function Failures({ bulk: { failures, counts } }: { bulk: BulkAnswer }): ReactNo
   );
 }
 
-function Started({ bulk: { bulk_id: bulkId, started = [], counts } }: { bulk: BulkAnswer }): ReactNode {
+function Started({ bulk }: { bulk: BulkAnswer }): ReactNode {
+  const { action, bulk_id: bulkId, options, started = [], counts } = bulk;
   if (started.length === 0) return null;
+  const all = action === "backfill" ? `by:trigger by_id:${options["trigger_id"]}` : `by:bulk by_id:${bulkId}`;
   return (
     <section className="stack" aria-labelledby="bulk-started">
       <h2 id="bulk-started">New executions</h2>
       <p>
-        <Link to="/executions" search={{ q: `by:bulk by_id:${bulkId}` }}>
+        <Link to="/executions" search={{ q: all }}>
           {counts.done === 1 ? "The new execution" : `All ${counts.done.toLocaleString("en")} new executions`}
         </Link>
       </p>
       <ul className="plan">
-        {started.map(({ execution_id: id, new_execution_id: next }) => (
-          <li key={id}>
-            <ToExecution id={next} /> <span className="quiet">repeats</span> <ToExecution id={id} />
+        {started.map(({ execution_id: id, due_at: due, new_execution_id: next }) => (
+          <li key={next}>
+            <ToExecution id={next} /> <span className="quiet">{id === undefined ? `for ${due}` : "repeats"}</span>{" "}
+            {id !== undefined && <ToExecution id={id} />}
           </li>
         ))}
       </ul>

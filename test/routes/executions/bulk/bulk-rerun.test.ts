@@ -139,9 +139,9 @@ test("a preview shows what would run of the newest, and why some would fail, and
 
 /** The operations of a server that may die: what it waits for then never comes. */
 function server(holder: string, { leaseMs = 5_000, rerun }: { leaseMs?: number; rerun?: Executions["rerun"] } = {}) {
-  const { executions, access } = elsewhere.service;
+  const { executions, access, triggers } = elsewhere.service;
   const given = { ...executions, ...(rerun !== undefined && { rerun }) };
-  const rest = { access, busy: () => performance.now(), onFault: assert.fail };
+  const rest = { access, triggers, busy: () => performance.now(), onFault: assert.fail };
   return createBulkOperations({ database: api.database, executions: given, holder, leaseMs, ...rest });
 }
 

@@ -113,8 +113,15 @@ test("what a server had begun when it died is decided again by another, and coun
 test("two servers work on one operation at once: nothing is counted twice", async () => {
   await many("b/gone", 60);
   const id = await start({ action: "cancel", filter: { path: "b/gone", status: "RUNNING" } });
-  const { executions, access } = elsewhere.service;
-  const parts = { database: api.database, executions, access, busy: () => performance.now(), onFault: assert.fail };
+  const { executions, access, triggers } = elsewhere.service;
+  const parts = {
+    database: api.database,
+    executions,
+    access,
+    triggers,
+    busy: () => performance.now(),
+    onFault: assert.fail,
+  };
   const other = createBulkOperations({ ...parts, holder: "another" });
   const isOver = async () => (await find(id))["ended_at"] !== null;
   // What one has begun is not the other's, which finds nothing to do meanwhile.
