@@ -78,7 +78,7 @@ const RUN: CliCommand = {
   --set KEY=VALUE takes VALUE as JSON when it is JSON (42, true, null, "x", [1, 2], {"a": 1}), else as text. A whole
   number too large for exact arithmetic (beyond 2^53) stays text. Dots in KEY lead into maps: --set db.port=5433 gives
   {"db": {"port": 5433}}. Inputs replace whole top-level keys of the document's workload, so that 'db' then holds
-  'port' alone.
+  'port' alone. What a playbook declares in 'inputs' is checked before it starts; 'flow run PLAYBOOK --help' lists them.
 
 Where it runs
   Here, unless a server is set (FLOW_SERVER_URL, or a context in use) and answers, or --runtime, --server, --context,
@@ -98,12 +98,14 @@ Examples
   flow run hello.yaml
   flow run etl/load --runtime server --version 3
   flow run load.yaml --server http://127.0.0.1:8082 --detach --label team=data
+  flow run load.yaml --help
   flow run load.yaml --set day=2026-01-31 --set db.port=5433
   flow run load.yaml --workload @inputs.json --json | jq .result
   flow run load.yaml --target fetch --record events.jsonl
   flow run load.yaml --from publish --using events.jsonl
   flow run order.yaml --signal 'payment={"amount": 12}'
   flow run release.yaml --answer 'release=approve:{"window": "now"}'`,
+  explain: async () => (await import("./documents/input-help.ts")).inputHelp,
   load: async () => (await import("./run/run.ts")).runPlaybook,
 };
 

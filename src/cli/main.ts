@@ -49,6 +49,10 @@ async function runEntry(entry: CliEntry, words: readonly string[], io: CliIo): P
   if ("help" in parsed) {
     const { entryHelp } = await import("./command-line/help.ts");
     io.stdout.write(entryHelp(parsed.help, parsed.path, io.stdout));
+    if (parsed.words.length > 0 && "explain" in parsed.help && parsed.help.explain !== undefined) {
+      const explain = await parsed.help.explain();
+      io.stdout.write(`\n${await explain(parsed.words, io)}`);
+    }
     return EXIT.ok;
   }
   const run = await parsed.command.load();

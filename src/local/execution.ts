@@ -185,7 +185,13 @@ async function opened(deps: LocalDeps, program: CommandProgram["program"], reque
   const references = loadedReferences(decisions.store);
   const fixed = { newId: deps.newId, references, env: deps.env, sealing: decisions.sealing };
   const env = (): EngineEnv => ({ ...fixed, now: deps.clock.now(), account: openAccount() });
-  const start = { ...request, input: await decisions.input(request.input) };
+  const { inputs } = program.playbook;
+  const start = {
+    ...request,
+    input: await decisions.input(request.input, inputs),
+    // Most playbooks declare no inputs, and need no checker.
+    ...(inputs !== undefined && { findProblems: (await import("../platform/json-schema.ts")).problemsWithData }),
+  };
   const first = await references.evaluate(() => startExecution(start, program, env()));
   const limitMs = await references.evaluate(() => limitOf(program, first.workload, env));
   return { state: emptyState(), decisions, references, env, first, limitMs };

@@ -5,7 +5,7 @@ import type { Needs } from "../language/template/needs.ts";
 import { type Knowledge, looksSecret, type Rendered, renderKnown } from "../language/template/render-known.ts";
 import { noReferences } from "../language/views/references.ts";
 import { type JsonObject, own, setOwn } from "../schema/words/json.ts";
-import type { Assignment } from "../schema/words/playbook.ts";
+import type { Assignment, DeclaredInput } from "../schema/words/playbook.ts";
 import { SECRET_MASK } from "../schema/words/sealed.ts";
 
 /** What is known of one name before the run. */
@@ -39,7 +39,8 @@ export function readInputs(program: Program, request: JsonObject): Inputs {
   for (const key of keys) {
     const given = own(request, key) as JsonObject[string] | undefined;
     const source = given ?? program.playbook.workload[key] ?? null;
-    const isHidden = looksSecret(key, source);
+    const declared = own(program.playbook.inputs ?? {}, key) as DeclaredInput | undefined;
+    const isHidden = declared?.secret === true || looksSecret(key, source);
     // What the request gives is not rendered: a brace in it is a brace.
     const rendered = given === undefined ? renderKnown(source, startKnowledge(inputs, key)) : masked(given);
     facts.set(key, isHidden || rendered.secret !== undefined ? HIDDEN : waitsOf(rendered));

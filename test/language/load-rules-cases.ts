@@ -515,6 +515,35 @@ ${ONE}`,
     ],
   },
   {
+    code: "wrong-input",
+    name: "an input has a schema that can be checked, one default that fits it, and none if it is a secret",
+    text: `${HEAD}workload: { both: 1, kept: many, token: abc }
+inputs:
+  day: { type: string, format: date, default: "{{ now()[:10] }}", requird: true }
+  both: { type: integer, default: 2 }
+  kept: { type: integer }
+  2nd: { type: string }
+  link: { type: string, format: url }
+  list: { type: array, items: 3 }
+  mode: { enum: [full, delta], default: delt }
+  token: { type: string, secret: true }
+  pin: { type: integer, secret: true, default: 4711 }
+${ONE}`,
+    found: [
+      "4:28 wrong-input",
+      "4:41 wrong-input",
+      "6:67 unknown-key",
+      "7:35 wrong-input",
+      "9:3 wrong-input",
+      "10:9 wrong-input",
+      "11:9 wrong-input",
+      "12:41 wrong-input",
+      "14:33 wrong-input",
+      "14:48 wrong-input",
+    ],
+    hint: "no run could start with it",
+  },
+  {
     code: "wrong-wait",
     name: "a wait says a time, and stands alone",
     text: tool(

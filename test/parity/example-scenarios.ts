@@ -46,6 +46,7 @@ export function exampleScenarios({ api, mcp, nobody, csv }: ExampleServers): Sce
     example("publish_report"),
     example("publish_report", { channel: "team-dta" }, fails),
     example("await_delivery", { day: "2026-01-30" }),
+    example("day_report", { day: "2026-01-30", detail: "rows", signature: "of the supplier" }),
     example("poll_export", { every: 0.05 }),
     example("nightly_report"),
     example("github_push"),

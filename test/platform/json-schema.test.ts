@@ -82,3 +82,43 @@ test("a schema that is not valid, or refers to another, is said to be so", () =>
   ];
   for (const [schema, words] of schemas) assert.match(problemsWithData(schema, {})[0]?.message ?? "", words);
 });
+
+test("a text of many characters is matched with a format in no time, and the one format that would take long is refused", () => {
+  const formats = [
+    "date",
+    "date-time",
+    "time",
+    "duration",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "email",
+    "hostname",
+    "ipv6",
+    "uuid",
+  ];
+  const texts = [
+    `http://${"a".repeat(50_000)}!`,
+    "a.".repeat(25_000),
+    `a@${"a-".repeat(25_000)}!`,
+    "{a,a".repeat(12_000),
+  ];
+  for (const format of formats) {
+    for (const text of texts) {
+      const begun = performance.now();
+      problemsWithData({ format }, text);
+      assert.ok(performance.now() - begun < 10_000, format);
+    }
+  }
+  assert.match(
+    problemsWithData({ items: { format: "url" } }, ["x"])[0]?.message ?? "",
+    /format `url` in items, which may take long/,
+  );
+});
+
+test("data are refused unread whose values times the parts of the schema are too many to be checked", () => {
+  const schema = { items: { anyOf: [{ type: "string" }, { type: "null" }] } } as const;
+  assert.deepEqual(problemsWithData(schema as unknown as JsonObject, Array(62_499).fill(null)), []);
+  const [problem] = problemsWithData(schema as unknown as JsonObject, Array(62_500).fill(null));
+  assert.equal(problem?.message, "has too many values to be checked");
+});

@@ -42,6 +42,8 @@ export interface CliCommand extends CliEntryBase {
   options: readonly CliOption[];
   /** Option suggested for a surplus word, in the error message. */
   surplusOption?: string;
+  /** Loads what `--help` says about the words before it, such as the inputs of a playbook that is named. */
+  explain?(): Promise<(words: readonly string[], io: CliIo) => Promise<string>>;
   /** Loads the code that runs it. Loaded only then, so that `flow --help` and short runs stay quick. */
   load(): Promise<CliAction>;
 }

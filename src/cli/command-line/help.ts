@@ -97,10 +97,11 @@ function optionSummary({ summary, choices }: CliOption): string {
 
 /** Where help is printed; `columns` is absent for files and pipes. */
 type Terminal = { columns?: number };
-type Row = readonly [left: string, right: string];
+/** A line of {@link columns}. */
+export type Row = readonly [left: string, right: string];
 
 /** A heading and two columns; explanations wrap within theirs. */
-function columns(title: string, rows: readonly Row[], terminal: Terminal, least = 0): string {
+export function columns(title: string, rows: readonly Row[], terminal: Terminal, least = 0): string {
   const width = Math.max(least, ...rows.map(([left]) => left.length));
   const room = Math.min(terminal.columns ?? COLUMNS_MAX, COLUMNS_MAX) - width - 4;
   const lines = rows.map(([left, right]) => {

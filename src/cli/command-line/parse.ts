@@ -14,8 +14,8 @@ import {
 /** A command line that was understood. */
 export type ParsedLine =
   | { command: CliCommand; arguments: string[]; options: CliValues }
-  /** `--help` or `-h` was given: explain this entry; `path` is its full name, such as `users add`. */
-  | { help: CliEntry; path: string };
+  /** `--help` or `-h` was given: explain this entry; `path` is its full name, such as `users add`, `words` came before. */
+  | { help: CliEntry; path: string; words: string[] };
 
 const HELP: CliOption = { name: "help", short: "h", summary: "Explain this command" };
 
@@ -73,9 +73,9 @@ export function descend(
 
 /** `flow users --help` explains the whole set, not its default command. */
 function helpFor(entry: CliEntry, words: readonly string[]): ParsedLine {
-  if (words.length === 0) return { help: entry, path: entry.name };
-  const { found, path } = descend(entry, entry.name, words);
-  return { help: found, path };
+  if (words.length === 0) return { help: entry, path: entry.name, words: [] };
+  const { found, path, rest } = descend(entry, entry.name, words);
+  return { help: found, path, words: rest };
 }
 
 function addValue(

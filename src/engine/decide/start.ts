@@ -4,6 +4,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { EventOf, ParentRef, RerunRef } from "../../schema/words/event.ts";
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { EngineEnv } from "../env.ts";
+import { checkInputs, type FindProblems } from "../program/check-inputs.ts";
 import type { Program } from "../program/program.ts";
 import { render } from "./scope.ts";
 
@@ -24,13 +25,16 @@ export interface StartRequest {
   workload?: JsonObject;
   /** Whose key seals its secrets, if not that of the root of its tree. */
   sealedUnder?: string;
+  /** Checks declared inputs. Absent: what was accepted before is started again, to compare it. */
+  findProblems?: FindProblems;
 }
 
 /**
  * The first event of an execution. The workload's defaults are rendered once, in document order, against the request's inputs
  * and the keys before; a key that names itself sees the request's input only.
  *
- * Throws `FlowError` if a default cannot be rendered or the target is not a step; `ReferenceNeeded` as decisions do.
+ * Throws `FlowError` if a default cannot be rendered, the target is not a step, or the inputs are not what the playbook declares;
+ * `ReferenceNeeded` as decisions do.
  */
 export function startExecution(
   request: StartRequest,
@@ -42,13 +46,15 @@ export function startExecution(
     const known = [...program.steps.keys()].join(", ");
     throw new FlowError("NOT_FOUND", `There is no step '${target}' to stop at; the steps are: ${known}`);
   }
+  const workload = renderWorkload(request, program, env);
+  checkDeclared(request, program, workload, env);
   const event: EventOf<"playbook.initialized"> = {
     type: "playbook.initialized",
     at: env.now,
     execution_id: request.executionId,
     catalog_id: request.catalogId,
     path: program.playbook.path,
-    workload: renderWorkload(request, program, env),
+    workload,
     input: request.input,
     ...(request.parent !== undefined && { parent: request.parent }),
     ...(target !== undefined && { target }),
@@ -57,6 +63,18 @@ export function startExecution(
     ...(sealedUnder !== undefined && { sealed_under: sealedUnder }),
   };
   return env.sealing === undefined ? event : env.sealing.event(event);
+}
+
+/** The one place that every start passes, in both runtimes. */
+function checkDeclared(request: StartRequest, { playbook }: Program, workload: JsonObject, env: EngineEnv): void {
+  const { input, rerun, findProblems } = request;
+  if (playbook.inputs === undefined || findProblems === undefined) return;
+  const opened = env.sealing === undefined ? workload : env.sealing.open(workload);
+  checkInputs(
+    playbook,
+    { input, workload: opened, ...(rerun !== undefined && { edited: rerun.input ?? [] }) },
+    findProblems,
+  );
 }
 
 function renderWorkload(request: StartRequest, program: Program, env: EngineEnv): JsonObject {

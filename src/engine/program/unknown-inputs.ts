@@ -26,7 +26,8 @@ export function unknownInputs(program: Program, input: JsonObject): string[] {
 
 /** {@link unknownInputs} step by step: collecting what 5,000 steps read takes some 100 ms, once. */
 export function* unknownInputsInPieces(program: Program, input: JsonObject): Pieces<string[]> {
-  if (Object.keys(input).length === 0) return [];
+  // What a playbook that declares its inputs does not have is refused.
+  if (Object.keys(input).length === 0 || program.playbook.inputs !== undefined) return [];
   const names = known.get(program) ?? (yield* collect(program));
   known.set(program, names);
   const warnings: string[] = [];

@@ -1,6 +1,7 @@
 import { ValueNeeded } from "../../language/views/references.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
-import { type Json, type JsonObject, own } from "../../schema/words/json.ts";
+import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import type { DeclaredInput, DeclaredInputs } from "../../schema/words/playbook.ts";
 import { mayHoldSealed, type Opened, type Sealer } from "../../schema/words/sealed.ts";
 import { lostSecret } from "./lost-secret.ts";
 import { sealEvent } from "./seal-event.ts";
@@ -34,10 +35,10 @@ export interface SealedDecisions {
   /** The JSON text of a payload to be stored, sealed as a whole if it is sensitive. */
   payload(value: Json, isSensitive: boolean): Promise<string>;
   /**
-   * The input of a start with its `access_token` sealed: callers of agents pass a token for the agent to use (interface
-   * specification, Execution), and the log must not contain it.
+   * The input of a start with its secrets sealed: those that the playbook declares, and `access_token`. Callers of agents pass a token for the
+   * agent to use (interface specification, Execution), and the log must not contain it.
    */
-  input(given: JsonObject): Promise<JsonObject>;
+  input(given: JsonObject, declared?: DeclaredInputs): Promise<JsonObject>;
 }
 
 /** For stores without sealing: payloads and decisions stay unchanged, even if a text looks sealed. */
@@ -115,13 +116,33 @@ export function sealedDecisions(
       sealer ??= await sealerOf();
       return JSON.stringify(sealer.sealResult(json));
     },
-    async input(given) {
-      const token = own(given, "access_token");
-      if (typeof token !== "string" || token === "" || mayHoldSealed(token)) return given;
-      sealer ??= await sealerOf();
-      return { ...given, access_token: sealer.seal(token) };
-    },
+    input: (given, declared = {}) => sealInput(given, declared, async () => (sealer ??= await sealerOf())),
   };
+}
+
+async function sealInput(
+  given: JsonObject,
+  declared: DeclaredInputs,
+  sealerOf: () => Promise<Sealer>,
+): Promise<JsonObject> {
+  let sealed = given;
+  for (const name of ["access_token", ...secretInputs(declared)]) {
+    const text = own(given, name);
+    if (typeof text !== "string" || text === "") continue;
+    // What a caller of ours passes on is sealed already. Of what is declared a text that only looks so is a secret like others.
+    if (mayHoldSealed(text) && (name === "access_token" || isSealed(text, await sealerOf()))) continue;
+    if (sealed === given) sealed = { ...given };
+    setOwn(sealed, name, (await sealerOf()).seal(text));
+  }
+  return sealed;
+}
+
+function isSealed(text: string, sealer: Sealer): boolean {
+  return sealer.open(text) !== undefined || sealer.lostKeyOf(text) !== undefined;
+}
+
+function secretInputs(declared: DeclaredInputs): string[] {
+  return Object.keys(declared).filter((name) => (own(declared, name) as DeclaredInput).secret === true);
 }
 
 /** Opens sealed parts of a value, and notes each secret. A text is decrypted once. */

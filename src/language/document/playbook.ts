@@ -18,6 +18,7 @@ import type { Executor, Playbook, Step, Task } from "../../schema/words/playbook
 import { readInputs } from "./assignments.ts";
 import { readPath } from "./catalog-path.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
+import { readInputs as readDeclaredInputs } from "./inputs/read-inputs.ts";
 import { checkUnique, readKeychain } from "./keychain.ts";
 import { field, isMap, type Place, textOf } from "./source/place.ts";
 import { checkKeys, noteTemplate, noteText, type Reading } from "./source/reading.ts";
@@ -38,8 +39,9 @@ export function readPlaybook(reading: Reading, root: Place): Playbook {
   const metadata = field(root, "metadata");
   checkKeys(reading, metadata, Metadata);
   const name = readName(reading, metadata);
-  const workload = field(root, "workload");
-  noteText(reading, workload);
+  const [declaring, defaults] = [field(root, "inputs"), field(root, "workload")];
+  noteText(reading, defaults);
+  const read = isMap(declaring) ? readDeclaredInputs(reading, declaring, defaults) : { workload: mapOf(defaults) };
   const steps = readSteps(reading, field(root, "workflow"));
   const executor = field(root, "executor");
   const entry = field(field(executor, "spec"), "entry_step");
@@ -53,7 +55,7 @@ export function readPlaybook(reading: Reading, root: Place): Playbook {
     name,
     path: readPath(reading, metadata) ?? name,
     metadata: mapOf(metadata),
-    workload: mapOf(workload),
+    workload: read.workload,
     spec: mapOf(field(root, "spec")),
     executor: readExecutor(reading, executor),
     keychain: readKeychain(reading, field(root, "keychain")),
@@ -61,6 +63,7 @@ export function readPlaybook(reading: Reading, root: Place): Playbook {
     entryStep,
     steps,
     ...(triggers === undefined ? {} : { hasTriggers: true }),
+    ...("inputs" in read ? { inputs: read.inputs } : {}),
   };
 }
 

@@ -107,7 +107,7 @@ interface Names {
 
 function collectNames(playbook: Playbook): Names {
   const { steps, workbook } = playbook;
-  const workload = new Set(Object.keys(playbook.workload));
+  const workload = new Set([...Object.keys(playbook.workload), ...Object.keys(playbook.inputs ?? {})]);
   const stepNames = new Set(steps.map((step) => step.name));
   const set = new Set(assignmentsOf(playbook).map((assignment) => assignment.name.split(".", 1)[0] ?? ""));
   const tasks = [...steps.flatMap((step) => step.tasks), ...workbook];

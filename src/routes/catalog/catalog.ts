@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { CatalogItem } from "../../schema/api/catalog.ts";
+import { inputsOfDocument, schemaOfInputs } from "../../schema/inputs/declared-inputs.ts";
 import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
 import { uncoveredBy } from "../../schema/rules/access-cover.ts";
 import { pathRules } from "../../schema/rules/access-rules.ts";
@@ -35,7 +36,9 @@ export function catalogRoutes(catalog: Catalog, audit: Pick<Audit, "record">) {
       // Any playbook may name an MCP server, which is no code and holds no secret.
       if (entry.kind !== "mcp") checkPoolPath(c, entry.path, () => notOfPool(entry.path));
       const { payload, content } = entry;
-      return json({ ...itemOf(entry), payload, content });
+      const declared = inputsOfDocument(payload);
+      const schema = declared === undefined ? undefined : schemaOfInputs(declared.inputs, declared.defaults);
+      return json({ ...itemOf(entry), payload, content, ...defined({ input_schema: schema }) });
     },
     versions: async ({ query: { limit, ...query }, params, json }) => {
       const { items, nextCursor } = await catalog.versions(params.path, { ...query, limit: pageSize(limit) });

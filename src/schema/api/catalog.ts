@@ -145,7 +145,17 @@ export const ResourceQuery = v.object({
 });
 
 /** Answer of `GET /api/catalog/resource/{path}`. */
-export const ResourceAnswer = v.object({ ...CatalogItem.entries, payload: jsonObject, content: v.string() });
+export const ResourceAnswer = v.object({
+  ...CatalogItem.entries,
+  payload: jsonObject,
+  content: v.string(),
+  input_schema: v.exactOptional(
+    v.pipe(
+      jsonObject,
+      v.description("JSON Schema of the inputs, with their defaults; absent where the playbook declares none."),
+    ),
+  ),
+});
 export type ResourceAnswer = v.InferOutput<typeof ResourceAnswer>;
 
 /** Answer of `GET /api/catalog/entries/{catalog_id}`: what a worker compiles. */

@@ -19,6 +19,7 @@ import {
   WHEN,
 } from "./document-forms.ts";
 import { ResultStorage, tool } from "./document-task.ts";
+import { InputEntry } from "./input-document.ts";
 import { TriggerEntry } from "./trigger-document.ts";
 
 /*
@@ -271,6 +272,7 @@ export const PlaybookDocument = map({
   apiVersion: required(v.pipe(text, v.regex(/^[^\s/]\S*\/v2$/)), "Vendor-prefixed version: `<vendor>/v2`."),
   kind: required(v.picklist(["Playbook", "Agent"]), "Playbook."),
   metadata: required(Metadata, "Name and path."),
+  inputs: key(mapOf(InputEntry), "What inputs there are, checked when a run starts: JSON Schema by the name of each."),
   workload: key(anyMap, "Default inputs; those of the request replace top-level keys."),
   executor: key(ExecutorBody, "How a run behaves."),
   keychain: key(v.array(KeychainEntry), "Tokens and secrets by name."),

@@ -125,6 +125,8 @@ function wrongKeyword(value: JsonObject, at: string, depth: number): string | un
     const patterns = keyword === "pattern" ? [given] : keyword === "patternProperties" ? Object.keys(given ?? {}) : [];
     if (patterns.some((pattern) => typeof pattern === "string" && isSlow(pattern)))
       return `has a pattern${place} that may take long: groups that are repeated may hold no alternatives and nothing that is repeated, and at most ${REPEATS_MAX} parts may be repeated without limit`;
+    if (keyword === "format" && given === "url")
+      return `has the format \`url\`${place}, which may take long to match: write \`uri\``;
     const below = at === "" ? keyword : `${at}.${keyword}`;
     const inner = Object.hasOwn(NESTED, keyword) ? schemasUnder(NESTED[keyword], given) : undefined;
     const isKnown = inner === undefined && Object.hasOwn(KEYWORDS, keyword);

@@ -79,7 +79,22 @@ export interface Playbook {
   steps: Step[];
   /** It has triggers, which are no part of a run. */
   hasTriggers?: true;
+  /** What it declares of its inputs; their defaults are in the workload. Absent: any input is accepted. */
+  inputs?: DeclaredInputs;
 }
+
+/** An input as a playbook declares it. */
+export interface DeclaredInput {
+  /** JSON Schema (2020-12) of its value. */
+  schema: JsonObject;
+  /** A start without it is refused, unless there is a default. */
+  required?: true;
+  /** Sealed wherever it stands: in events, variables, inputs of others. A text. */
+  secret?: true;
+}
+
+/** The declared inputs of a playbook by their names, in document order. */
+export type DeclaredInputs = Readonly<Record<string, DeclaredInput>>;
 
 /** How the run as a whole behaves. */
 export interface Executor {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import { inputsOfDocument, schemaOfDefault, schemaOfInputs } from "../../schema/inputs/declared-inputs.ts";
 import { cleanAnySchema, cleanObjectSchema } from "../../schema/rules/clean-json-schema.ts";
 import { defined } from "../../schema/words/defined.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
+import { isJsonObject, type JsonObject, own } from "../../schema/words/json.ts";
 
 /** An agent as a tool of a model. */
 export interface AgentTool {
@@ -35,8 +36,6 @@ export interface AgentEntry {
 
 /** Longest description of a tool: models read all of them with every question. */
 const DESCRIPTION_CHARS_MAX = 2_000;
-/** A default that is longer is not shown: it says nothing to a model. */
-const DEFAULT_CHARS_MAX = 1_000;
 
 /**
  * The tool that an agent is offered as; undefined if it is not offered: `metadata.exposes_as_mcp: false`, or not visible in
@@ -54,7 +53,7 @@ export function agentTool({ catalogId, path, metadata, payload }: AgentEntry): A
     name: agentToolName(path),
     title: textOf(own(declaration, "title")) ?? textOf(own(metadata, "name")) ?? path,
     description: (described ?? `Runs the agent '${path}' and gives its result.`).slice(0, DESCRIPTION_CHARS_MAX),
-    inputSchema: declared ?? schemaOfDefaults(own(payload, "workload")),
+    inputSchema: declared ?? inputsOf(payload) ?? schemaOfDefaults(own(payload, "workload")),
     isDeclared: declared !== undefined,
     ...defined({ resultSchema, annotations }),
     path,
@@ -82,18 +81,10 @@ function schemaOfDefaults(workload: unknown): JsonObject {
   return { type: "object", properties };
 }
 
-function schemaOfDefault(value: Json): JsonObject {
-  const json = JSON.stringify(value);
-  // What a template will give is not known before the run.
-  if (typeof value === "string" && isTemplate(json)) return { description: "Worked out when left out." };
-  const shown = json.length <= DEFAULT_CHARS_MAX && !isTemplate(json) ? { default: value } : {};
-  if (value === null) return shown;
-  if (Array.isArray(value)) return { type: "array", items: {}, ...shown };
-  return { type: typeof value, ...shown };
-}
-
-function isTemplate(json: string): boolean {
-  return json.includes("{{") || json.includes("{%");
+/** The declared inputs, as far as clients can compile them. A start checks all of it. */
+function inputsOf(payload: JsonObject): JsonObject | undefined {
+  const declared = inputsOfDocument(payload);
+  return declared === undefined ? undefined : cleanObjectSchema(schemaOfInputs(declared.inputs, declared.defaults));
 }
 
 const ANNOTATIONS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;

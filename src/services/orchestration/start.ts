@@ -1,5 +1,5 @@
 import { checkReturnStep } from "../../engine/decide/return-step.ts";
-import { startExecution } from "../../engine/decide/start.ts";
+import { type StartRequest, startExecution } from "../../engine/decide/start.ts";
 import { startLabels } from "../../engine/decide/start-labels.ts";
 import { timeLimit } from "../../engine/decide/time-limit.ts";
 import type { EngineEnv } from "../../engine/env.ts";
@@ -11,7 +11,8 @@ import { type LoadedReferences, loadedReferences } from "../../language/template
 import type { ExecutionStart } from "../../ports/execution-store.ts";
 import type { TraceRef } from "../../schema/words/command.ts";
 import { defined } from "../../schema/words/defined.ts";
-import type { JsonObject } from "../../schema/words/json.ts";
+import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import type { DeclaredInputs } from "../../schema/words/playbook.ts";
 import { otherBody } from "../errors.ts";
 import { runJob, startJob, withTimeLimits } from "./jobs.ts";
 import { decisionsOf, type LiveExecution, trustDomain } from "./memory/load-execution.ts";
@@ -72,17 +73,8 @@ async function begin(
   const references = loadedReferences(decisions.store);
   const { sealing } = decisions;
   const engineEnv = { now: now(), newId: () => String(applyDeps.newId()), references, env, sealing };
-  const given = await sealedInput(input, decisions);
-  const trace = traceOf(parts, executionId, input.traceparent);
-  const request = {
-    executionId,
-    catalogId: input.entry.catalogId,
-    input: given,
-    ...(input.parent !== undefined && { parent: input.parent }),
-    ...(input.target !== undefined && { target: input.target }),
-    ...(trace !== undefined && { trace }),
-    ...defined({ sealedUnder, rerun: input.rerun?.ref, workload: input.rerun?.restored?.workload }),
-  };
+  const given = await sealedInput(input, decisions, source.program.playbook.inputs);
+  const request = await requestOf(parts, input, source.program, { executionId, given });
   const first = await references.evaluate(() =>
     startExecution(request, source.program, { ...engineEnv, account: openAccount() }),
   );
@@ -128,6 +120,33 @@ async function begin(
   await runJob(withTimeLimits(parts), [executionId], (base) => ({ ...job(base), bytes: input.bytes ?? 0 }));
 }
 
+/** What the engine starts. */
+async function requestOf(
+  parts: OrchestratorParts,
+  input: StartInput,
+  { playbook }: Program,
+  { executionId, given }: { executionId: string; given: JsonObject },
+): Promise<StartRequest> {
+  const trace = traceOf(parts, executionId, input.traceparent);
+  return {
+    executionId,
+    catalogId: input.entry.catalogId,
+    input: given,
+    ...(input.parent !== undefined && { parent: input.parent }),
+    ...(input.target !== undefined && { target: input.target }),
+    ...(trace !== undefined && { trace }),
+    ...defined({
+      sealedUnder: input.rerun?.sealedUnder ?? input.sealedUnder,
+      rerun: input.rerun?.ref,
+      workload: recordedWorkload(input.rerun, given),
+    }),
+    // Most playbooks declare no inputs, and need no checker.
+    ...(playbook.inputs !== undefined && {
+      findProblems: (await import("../../platform/json-schema.ts")).problemsWithData,
+    }),
+  };
+}
+
 /** Those of its start and of its playbook; most executions have none. */
 async function labelsOf(
   { labels: given = {} }: StartInput,
@@ -141,8 +160,12 @@ async function labelsOf(
 }
 
 /** The input with a token for an agent sealed; what a rerun was given is a secret of its first events too, wherever it stands in them. */
-async function sealedInput({ input, rerun }: StartInput, decisions: SealedDecisions): Promise<JsonObject> {
-  const sealed = await decisions.input(input);
+async function sealedInput(
+  { input, rerun }: StartInput,
+  decisions: SealedDecisions,
+  declared: DeclaredInputs | undefined,
+): Promise<JsonObject> {
+  const sealed = await decisions.input(input, declared);
   if (rerun === undefined) return sealed;
   if (sealed !== input) decisions.sealing?.open(sealed);
   for (const given of Object.values(rerun.ref.step_input ?? {})) {
@@ -150,6 +173,15 @@ async function sealedInput({ input, rerun }: StartInput, decisions: SealedDecisi
     if (own !== given) decisions.sealing?.open(own);
   }
   return sealed;
+}
+
+/** The workload that a rerun takes over, with its edited keys as the input has them: secrets among these are sealed there. */
+function recordedWorkload(rerun: StartInput["rerun"], input: JsonObject): JsonObject | undefined {
+  const workload = rerun?.restored?.workload;
+  if (workload === undefined) return undefined;
+  const edited: JsonObject = { ...workload };
+  for (const key of rerun?.ref.input ?? []) setOwn(edited, key, own(input, key));
+  return edited;
 }
 
 /** The line of reruns that it belongs to, if it does. */

@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from "react";
+import { own } from "../../../../src/schema/words/json.ts";
 import type { InputField } from "./inputs.ts";
 
 /** One field of a form whose fields come from a document or a schema. */
@@ -46,7 +47,14 @@ export function Field({
 function kindText({ kind, required, schema, secret }: InputField): string {
   const type = kind === "data" ? (schema["type"] === "array" ? "list, as YAML or JSON" : "YAML or JSON") : "";
   if (secret) return required ? "secret, required" : "secret";
-  const words = { text: "", number: "number", boolean: "", data: type, any: "any value, as YAML" }[kind];
+  const format = own(schema, "format");
+  const words = {
+    text: typeof format === "string" ? format : "",
+    number: "number",
+    boolean: "",
+    data: type,
+    any: "any value, as YAML",
+  }[kind];
   return [words, required ? "required" : ""].filter(Boolean).join(", ");
 }
 
@@ -91,10 +99,13 @@ function Control(props: ControlProps): ReactNode {
     const rows = Math.max(2, Math.min(14, text.split("\n").length + 1));
     return <textarea {...common} className={field.kind === "text" ? "" : "mono"} rows={rows} spellCheck={false} />;
   }
+  // What is no date yet, a template for one, could not be seen in a field of dates.
+  const isDate = own(field.schema, "format") === "date" && /^(\d{4}-\d\d-\d\d)?$/.test(text);
   const placeholder = field.kind === "any" && field.initial === null ? "null" : undefined;
   return (
     <input
       {...common}
+      type={isDate ? "date" : "text"}
       placeholder={placeholder}
       inputMode={field.kind === "number" ? "decimal" : "text"}
       autoComplete="off"

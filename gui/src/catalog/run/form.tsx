@@ -1,9 +1,10 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
-import { isJsonObject, type Json, type JsonObject } from "../../../../src/schema/words/json.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../../../src/schema/words/json.ts";
 import { api } from "../../api/client.ts";
 import { useIdempotencyKey } from "../../api/idempotency.ts";
+import { Problem } from "../../api/problem.ts";
 import { executionDetail } from "../../api/queries.ts";
 import type { Resource } from "../../api/types.ts";
 import { useAllowed } from "../../parts/allowed.ts";
@@ -32,11 +33,14 @@ const MASKED = "[secret]";
 
 function Form({ entry, filled, from }: { entry: Resource; filled: JsonObject; from: string | undefined }): ReactNode {
   const fields = useMemo(() => inTextOrder(fieldsOf(entry.payload), entry.content), [entry]);
+  // A playbook that declares its inputs has no others.
+  const isClosed = isJsonObject(entry.payload["inputs"]);
   const [texts, setTexts] = useState<Texts>(() => startTexts(fields, filled));
-  const [more, setMore] = useState(() => moreText(fields, filled));
+  const [more, setMore] = useState(() => (isClosed ? "" : moreText(fields, filled)));
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
   const form = useFocusOnProblem(problems);
   const run = useRun(entry, fields);
+  const refused = refusedInputs(run.error);
   const may = useAllowed("execute", { path: entry.path });
   const submit = async () => {
     const { values, problems: found } = await readInputs(fields, texts);
@@ -67,12 +71,12 @@ function Form({ entry, filled, from }: { entry: Resource; filled: JsonObject; fr
         <Field
           key={field.name}
           field={field}
-          problem={Object.hasOwn(problems, field.name) ? problems[field.name] : undefined}
+          problem={(own(problems, field.name) ?? own(refused, field.name)) as string | undefined}
           text={texts[field.name] ?? ""}
           onText={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
         />
       ))}
-      <MoreInputs text={more} onText={setMore} problem={problems[""]} />
+      {!isClosed && <MoreInputs text={more} onText={setMore} problem={problems[""]} />}
       <SystemCalls entry={entry} />
       {!may.allowed && <p className="quiet wrap">{may.why}</p>}
       {(count > 0 || run.isError) && (
@@ -140,6 +144,19 @@ function useRun(entry: Resource, fields: readonly InputField[]) {
       void navigate({ to: "/executions/$executionId", params: { executionId: execution_id } });
     },
   });
+}
+
+/** What the server found wrong with the inputs, by their names. */
+function refusedInputs(error: unknown): Readonly<Record<string, string>> {
+  const errors = error instanceof Problem && isJsonObject(error.detail) ? own(error.detail, "errors") : undefined;
+  const found: Record<string, string> = {};
+  for (const one of Array.isArray(errors) ? errors : []) {
+    const { path, message } = isJsonObject(one) ? one : {};
+    if (typeof path !== "string" || typeof message !== "string") continue;
+    const [name = "", ...below] = path.split(".");
+    setOwn(found, name, below.length === 0 ? message : `${below.join(".")} ${message}`);
+  }
+  return found;
 }
 
 function startTexts(fields: readonly InputField[], filled: JsonObject): Texts {

@@ -41,8 +41,11 @@ export async function readInputs(fields: readonly InputField[], texts: Texts): P
   const values: JsonObject = {};
   const problems: Record<string, string> = {};
   for (const field of fields) {
+    const text = texts[field.name] ?? "";
+    // A template gives its value where the default stands, and not where an input does.
+    if (field.initial !== undefined && isTemplate(field.initial) && text === textOf(field, field.initial)) continue;
     try {
-      const value = await readValue(field, texts[field.name] ?? "");
+      const value = await readValue(field, text);
       if (value === undefined) {
         if (field.required) setOwn(problems, field.name, "is required");
         continue;

@@ -1,3 +1,4 @@
+import { inputsOfDocument, schemaOfInputs } from "../../../../src/schema/inputs/declared-inputs.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../../../src/schema/words/json.ts";
 
 /** A field of a form whose fields come from a document or a schema. */
@@ -18,10 +19,18 @@ export interface InputField {
 }
 
 /**
- * The inputs of a playbook: the keys of its workload with the types of their defaults, and what `metadata.exposes_as_mcp` says
- * of them, where an agent describes its inputs.
+ * The inputs of a playbook: those that it declares; the keys of its workload with the types of their defaults, and what
+ * `metadata.exposes_as_mcp` says of them, where an agent describes its inputs.
  */
 export function fieldsOf(payload: Readonly<Record<string, unknown>>): InputField[] {
+  const declaring = inputsOfDocument(payload);
+  if (declaring !== undefined) {
+    const { inputs, defaults } = declaring;
+    return fieldsOfSchema(schemaOfInputs(inputs, defaults)).map((field) => {
+      const initial = own(defaults, field.name) as Json | undefined;
+      return Object.hasOwn(inputs, field.name) ? { ...field, initial } : fieldOfDefault(field.name, initial ?? null);
+    });
+  }
   const workload = own(payload, "workload");
   const metadata = own(payload, "metadata");
   const exposed = isJsonObject(metadata) ? own(metadata, "exposes_as_mcp") : undefined;
@@ -40,7 +49,7 @@ export function fieldsOf(payload: Readonly<Record<string, unknown>>): InputField
 
 /** The fields in the order in which the document names them: the database's JSON has lost it. */
 export function inTextOrder(fields: readonly InputField[], text: string): InputField[] {
-  const section = text.slice(Math.max(0, text.search(/^["']?workload["']?\s*:/m)));
+  const section = text.slice(Math.max(0, text.search(/^["']?(inputs|workload)["']?\s*:/m)));
   const placed = fields.map((field) => {
     const name = field.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     const at = section.search(new RegExp(`(^|[\\s{,])["']?${name}["']?\\s*:`, "m"));

@@ -53,6 +53,9 @@ export const DIAGNOSTIC_RULES = {
   ),
   "text-as-map": error("A command with `: ` in it, which YAML takes for a map."),
   "wrong-wait": error("A wait does not say what it waits for, or stands where it cannot wait by itself."),
+  "wrong-input": error(
+    "A declared input has no schema that can be checked, or a default that it refuses or may not have.",
+  ),
   "wrong-trigger": error("A trigger does not say when it fires, or says it in a form that flow does not know."),
   "incomplete-task": warning("A task lacks what its kind needs: it fails when it is reached."),
   "wrong-option": warning(

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { connectMcpClient } from "../../support/servers/mcp-client.ts";
+import { type Body, openApi, posted } from "../../support/service/api.ts";
+import { claimOf, workWith } from "../../support/service/api-work.ts";
+
+/* Declared inputs on every way to a start (docs/playbooks.md, Declared inputs). */
+
+const api = await openApi();
+const work = workWith(api);
+const { sql } = api.database;
+
+const SECRET = "pa55 of the supplier";
+const DECLARED = `  day: { type: string, format: date, required: true, description: The day to load. }
+  mode: { enum: [full, delta], default: delta }
+  password: { type: string, secret: true }
+`;
+const STEPS = `  - step: one
+    tool: { kind: noop }
+    next: { arcs: [{ step: right, when: "{{ password == '${SECRET}' and mode == 'delta' }}" }] }
+  - step: right
+    tool: { kind: noop }
+`;
+
+async function register(path: string, more: { metadata?: string; steps?: string; rest?: string; kind?: string } = {}) {
+  const { metadata = "", steps = STEPS, rest = "", kind = "Playbook" } = more;
+  const head = `apiVersion: flow/v2\nkind: ${kind}\nmetadata: { name: ${path.split("/").at(-1)}, path: ${path}${metadata} }`;
+  const content = `${head}\ninputs:\n${DECLARED}workflow:\n${steps}${rest}`;
+  const { status, body } = await work.post("/api/catalog/register", { content });
+  assert.equal(status, 200, JSON.stringify(body));
+}
+
+before(async () => {
+  await register("in/load");
+});
+
+const count = async () => (await sql<{ n: number }[]>`select count(*)::int as n from flow.execution`)[0]?.n;
+/** Runs it to its end. */
+const run = async (workload: Body): Promise<string> => {
+  const id = await work.execute("in/load", { workload });
+  assert.equal((await work.runToEnd(id))["status"], "COMPLETED");
+  return id;
+};
+const detailOf = async (id: unknown) => (await work.get(`/api/executions/${String(id)}`)).body;
+
+test("a start with inputs that do not fit is 422 with the field, and starts nothing", async () => {
+  const earlier = await count();
+  const { status, body } = await work.post("/api/execute", { path: "in/load", workload: { day: "tomorrow", moed: 1 } });
+  assert.equal(status, 422);
+  assert.deepEqual((body["detail"] as Body)["errors"], [
+    { path: "moed", message: "is no input of it; did you mean 'mode'?" },
+    { path: "day", message: "must be a date such as 2026-01-31" },
+  ]);
+  assert.match(String(body["error"]), /^'in\/load' was not started: its inputs are not valid: moed: is no input/);
+  assert.equal((await work.post("/api/execute", { path: "in/load" })).status, 422);
+  assert.equal(await count(), earlier);
+});
+
+test("defaults are filled in; a secret is sealed in the log, masked in answers, and readable for templates", async () => {
+  const id = await run({ day: "2026-01-31", password: SECRET });
+  const detail = await detailOf(id);
+  assert.deepEqual(detail["workload"], { day: "2026-01-31", mode: "delta", password: "[secret]" });
+  assert.deepEqual(detail["result"], { step: "right" });
+  const everything = await sql<{ text: string }[]>`
+    select l::text as text from flow.event_log l where execution_id = ${id}
+    union all select e::text from flow.execution e where execution_id = ${id}`;
+  assert.ok(everything.length > 1);
+  for (const { text } of everything) assert.ok(!text.includes("pa55"), text);
+  for (const path of [`/api/executions/${id}`, `/api/executions/${id}/events`, "/api/executions"]) {
+    assert.doesNotMatch(JSON.stringify((await work.get(path)).body), /pa55/);
+  }
+});
+
+test("a short secret is sealed too, and one that only looks sealed is one", async () => {
+  for (const password of ["pin7", "[sealed:k1:Zm9vYmFy]"]) {
+    const id = await run({ day: "2026-01-31", password });
+    const [row] = await sql<
+      { text: string }[]
+    >`select string_agg(l::text, '') as text from flow.event_log l where execution_id = ${id}`;
+    assert.ok(row !== undefined && !row.text.includes(password), row?.text);
+  }
+});
+
+test("a rerun with edited inputs is checked, and seals what it was given", async () => {
+  const id = await run({ day: "2026-01-31", password: "first password" });
+  const rerun = (body: Body) => work.post(`/api/executions/${id}/rerun`, body);
+  const refused = await rerun({ from: "start", input: { day: 7 } });
+  assert.equal(refused.status, 422);
+  assert.deepEqual((refused.body["detail"] as Body)["errors"], [{ path: "day", message: "must be string" }]);
+  for (const from of ["start", ["one"]]) {
+    const { status, body } = await rerun({ from, input: { password: SECRET, mode: "full" } });
+    assert.equal(status, 202, JSON.stringify(body));
+    const again = String(body["execution_id"]);
+    assert.deepEqual((await detailOf(again))["workload"], { day: "2026-01-31", mode: "full", password: "[secret]" });
+    const [row] = await sql<
+      { text: string }[]
+    >`select string_agg(l::text, '') as text from flow.event_log l where execution_id = ${again}`;
+    assert.ok(row !== undefined && !/pa55|first password/.test(row.text), row?.text);
+  }
+});
+
+test("a call by another playbook is checked: the step that calls fails with what is wrong", async () => {
+  await work.register("in/calls", `  - { step: call, tool: { kind: playbook, path: in/load, input: { day: 3 } } }\n`);
+  const parent = await work.execute("in/calls");
+  const claim = await claimOf(api, parent);
+  const ask = async (workload: Body) => {
+    const body = { path: "in/load", workload, parent_execution_id: parent, parent_step: "call" };
+    const response = await api.guarded.request("/api/execute", posted(body, claim));
+    return { status: response.status, body: (await response.json()) as Body };
+  };
+  const refused = await ask({ day: 3 });
+  assert.equal(refused.status, 422);
+  assert.match(String(refused.body["error"]), /day: must be string/);
+  assert.equal((await ask({ day: "2026-01-31" })).status, 200);
+});
+
+test("a trigger whose input does not fit has a failed fire that says why", async () => {
+  await register("in/asked", {
+    rest: "triggers:\n  - { name: asked, signal: { name: in_go }, input: { day: '{{ signal.data.day }}' } }\n",
+  });
+  const listed = await work.get("/api/triggers?path=in/asked");
+  const [trigger] = listed.body["triggers"] as Body[];
+  const fires = async (data: Body) => {
+    const { status } = await work.post("/api/signals/in_go", { data });
+    assert.equal(status, 202);
+    const { body } = await work.get(`/api/triggers/${String(trigger?.["trigger_id"])}/fires`);
+    return (body["fires"] as Body[])[0];
+  };
+  const failed = await fires({ day: "soon" });
+  assert.equal(failed?.["status"], "failed");
+  assert.match(String(failed?.["reason"]), /day: must be a date such as 2026-01-31/);
+  assert.equal((await fires({ day: "2026-01-31" }))?.["status"], "started");
+});
+
+test("the catalog shows the inputs as a JSON Schema, and nothing of a playbook that declares none", async () => {
+  const { body } = await work.get("/api/catalog/resource/in/load");
+  assert.deepEqual(body["input_schema"], {
+    type: "object",
+    properties: {
+      day: { type: "string", format: "date", description: "The day to load." },
+      mode: { enum: ["full", "delta"], default: "delta" },
+      password: { type: "string", writeOnly: true },
+    },
+    required: ["day"],
+    additionalProperties: false,
+  });
+  await work.register("in/none", STEPS);
+  assert.equal((await work.get("/api/catalog/resource/in/none")).body["input_schema"], undefined);
+});
+
+test("an agent's tool has the schema of its inputs, and a call is held to it", async () => {
+  await register("in/agent", { metadata: ", agent: true, exposes_as_mcp: true" });
+  const client = await connectMcpClient(api.open);
+  const tool = (await client.listTools()).tools.find(({ name }) => name === "in__agent");
+  assert.deepEqual(tool?.inputSchema["required"], ["day"]);
+  assert.deepEqual(Object.keys(tool?.inputSchema["properties"] ?? {}), ["day", "mode", "password"]);
+  const refused = client.callTool({ name: "in__agent", arguments: { day: "soon" } });
+  const told = await refused.then(
+    (answer) => JSON.stringify(answer),
+    (error: Error) => error.message,
+  );
+  assert.match(told, /its inputs are not valid: day: must be a date/);
+});
