@@ -50,6 +50,19 @@ await register(
 for (const content of ["one", "two", "three"].map((word) => `${small("cat/versions", "V.")}# ${word}\n`))
   await register(content);
 
+await register(`apiVersion: flow/v2
+kind: Playbook
+metadata: { name: declared, path: cat/declared }
+inputs:
+  day: { type: string, format: date, required: true, description: The day to load. }
+  mode: { enum: [full, delta], default: delta }
+  mail: { type: string, format: email }
+  password: { type: string, secret: true }
+workflow:
+  - step: start
+    tool: { kind: noop, result: "{{ workload.day }} {{ workload.mode }}" }
+`);
+
 async function executionsOf(path: string): Promise<Record<string, unknown>[]> {
   const response = await fetch(`${serving.url}/api/executions?path=${encodeURIComponent(path)}`);
   return ((await response.json()) as { executions: Record<string, unknown>[] }).executions;
@@ -356,5 +369,28 @@ test("a text is looked for beyond the first page of the list", async () => {
   await page.getByRole("button", { name: "More" }).waitFor();
   await page.goto(`${serving.url}/catalog?prefix=bulk%2F&q=needle`);
   await page.getByRole("link", { name: "bulk/209" }).waitFor();
+  await page.close();
+});
+
+test("declared inputs have fields of their types; what the server refuses stands at its field; the secret is shown nowhere", async () => {
+  const page = await opened("/entry/cat/declared?tab=run");
+  const day = page.locator("#input-day");
+  assert.equal(await day.getAttribute("type"), "date");
+  assert.equal(await page.locator("#input-password").getAttribute("type"), "password");
+  assert.equal(await page.getByText("Other inputs").count(), 0);
+  const run = page.getByRole("button", { name: "Run", exact: true });
+  await run.click();
+  await page.getByText("day is required").waitFor();
+  await day.fill("2026-01-31");
+  await page.locator("#input-mode").selectOption("full");
+  await page.locator("#input-password").fill("canary-0815");
+  await page.locator("#input-mail").fill("nobody");
+  await run.click();
+  await page.getByText("mail must be of format email").waitFor();
+  assert.deepEqual(await executionsOf("cat/declared"), []);
+  await page.locator("#input-mail").fill("ada@example.org");
+  await run.click();
+  await page.getByText("2026-01-31 full").first().waitFor();
+  assert.doesNotMatch(await page.content(), /canary-0815/);
   await page.close();
 });

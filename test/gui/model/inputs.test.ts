@@ -193,3 +193,38 @@ test("the system playbooks that a document calls are found wherever the task sta
   };
   assert.deepEqual(systemPaths(document), ["api_integration/idp/login", "system/{{ name }}", "system/purge"]);
 });
+
+test("declared inputs are fields with their types, in the document's order; a default that is a template is left to the start", async () => {
+  const payload = {
+    inputs: {
+      day: { type: "string", format: "date", required: true },
+      mode: { enum: ["full", "delta"], default: "delta", description: "How much." },
+      count: { type: "integer", minimum: 1 },
+      token: { type: "string", secret: true },
+      name: { type: "string", default: "{{ workload.mode }}-{{ day }}" },
+    },
+    workload: { region: "eu" },
+  };
+  const fields = inTextOrder(
+    fieldsOf(payload),
+    "inputs:\n  day:\n  mode:\n  count:\n  token:\n  name:\nworkload:\n  region:\n",
+  );
+  assert.deepEqual(
+    fields.map(({ name, kind, required, secret, initial }) => [name, kind, required, secret, initial]),
+    [
+      ["day", "text", true, false, undefined],
+      ["mode", "any", false, false, "delta"],
+      ["count", "number", false, false, undefined],
+      ["token", "text", false, true, undefined],
+      ["name", "text", false, false, "{{ workload.mode }}-{{ day }}"],
+      ["region", "text", false, false, "eu"],
+    ],
+  );
+  const texts = Object.fromEntries(fields.map((field) => [field.name, textOf(field, field.initial)]));
+  assert.deepEqual(await readInputs(fields, texts), {
+    values: { mode: "delta", region: "eu" },
+    problems: { day: "is required" },
+  });
+  const { values, problems } = await readInputs(fields, { ...texts, day: "2026-01-31", count: "0", name: "x" });
+  assert.deepEqual([values["day"], values["name"], problems], ["2026-01-31", "x", { count: "must be 1 at least" }]);
+});
