@@ -8,6 +8,7 @@ import { commandAnswer } from "../../src/routes/workers/claimed-command.ts";
 import { readBatch } from "../../src/routes/workers/event-batch.ts";
 import type { ServerReply } from "../../src/schema/routes/answer.ts";
 import type { Signal } from "../../src/schema/words/command.ts";
+import { defined } from "../../src/schema/words/defined.ts";
 import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 import type { ExecutionReader } from "../../src/services/executions/execution-reader.ts";
@@ -16,19 +17,16 @@ import type { Orchestrator, ReportOutcome } from "../../src/services/orchestrati
 import { keyRing } from "../support/engine/key-ring.ts";
 import { idOfPlaybook } from "./playbooks.ts";
 import type { Process } from "./process.ts";
+import { type RerunParts, rerun, takenChild } from "./rerun-route.ts";
 import { STORE_ERRORS } from "./store.ts";
-import type { Tables } from "./tables.ts";
 
 const SECRETS = createClaimSecrets(keyRing());
 
 /** What answering calls needs. */
-export interface ApiParts {
+export interface ApiParts extends RerunParts {
   orchestrator: Orchestrator;
   reader: ExecutionReader;
-  tables: Tables;
   process: Process;
-  /** Sends a statement that is not one of the port's. */
-  query<T>(statement: () => Promise<T>): Promise<T>;
   /** A batch was acknowledged. */
   acknowledged(outcome: ReportOutcome): void;
   /** Something was thrown that is no answer for a caller. */
@@ -70,6 +68,7 @@ async function route(parts: ApiParts, call: ServerCall, gone: AbortSignal): Prom
     case "executions":
       if (rest[1] === "cancel") return await cancel(parts, rest[0] ?? "");
       if (rest[1] === "pause" || rest[1] === "resume") return await steer(parts, rest[1], rest[0] ?? "");
+      if (rest[1] === "rerun") return await rerun(parts, rest[0] ?? "", call);
       if (rest[1] === "signals") return await signal(parts, rest[0] ?? "", rest[2] ?? "", bodyOf(call));
       if (rest[3] === "override") return await override(parts, rest[0] ?? "", rest[2] ?? "", bodyOf(call));
       return await awaitEnd(parts, rest[0] ?? "", url, gone);
@@ -137,12 +136,16 @@ async function execute({ orchestrator, tables, query }: ApiParts, call: ServerCa
     parent === undefined ? undefined : await query(async () => tables.store.executions.get(String(parent)));
   if (parentRow !== undefined && parentRow.endedAt !== null) throw new FlowError("CONFLICT", "The parent has ended");
   const catalogId = idOfPlaybook(path);
+  const iter = body["parent_iter"] as JsonObject | undefined;
+  const takenId = takenChild(parentRow, String(body["parent_step"]), iter);
+  if (takenId !== undefined)
+    return { execution_id: takenId, status: "COMPLETED", path, version: 1, catalog_id: catalogId };
   const started = await orchestrator.start({
     entry: { catalogId, path, version: 1 },
     input: (body["workload"] ?? {}) as JsonObject,
     idempotency: { caller: "operator", key: call.idempotencyKey ?? "", bodySha256: sha256(textOf(call)) },
     ...(parentRow !== undefined && {
-      parent: { execution_id: String(parent), step: String(body["parent_step"]) },
+      parent: { execution_id: String(parent), step: String(body["parent_step"]), ...defined({ iter }) },
       rootExecutionId: parentRow.rootExecutionId,
     }),
   });

@@ -6,13 +6,17 @@ import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import { type Answering, connect } from "./network.ts";
 import { idOfPlaybook, programOf, type Simulated } from "./playbooks.ts";
 import { startProcess, type World } from "./process.ts";
+import type { Random } from "./random.ts";
+import { type MadeRerun, type RerunsParts, rerunsOf } from "./reruns.ts";
 import type { Tables } from "./tables.ts";
 
-/** An operator who starts executions, and now and then pauses one, cancels it, or gives it too little time. */
+/** An operator who starts executions, now and then pauses one, cancels it, or gives it too little time, and runs some again. */
 export interface Operator {
   /** Executions by the idempotency key of their start. */
   readonly started: ReadonlyMap<string, string>;
   readonly interfered: ReadonlySet<string>;
+  /** In the order in which they were begun. */
+  readonly reruns: readonly MadeRerun[];
   /** Nothing more is going to be done. */
   isDone(): boolean;
 }
@@ -24,6 +28,8 @@ export interface OperatorParts extends World {
   playbook: Simulated;
   /** Whether it may cancel. */
   interferes: boolean;
+  /** Which reruns there are: by chance, each that is possible, or none. */
+  reruns: Random | "each" | "none";
   broken(error: unknown): void;
 }
 
@@ -96,14 +102,36 @@ export function createOperator(parts: OperatorParts): Operator {
       );
     }
   };
+  const reruns: MadeRerun[] = [];
+  const ask: RerunsParts["ask"] = (executionId, body, key) => {
+    const input = { params: { execution_id: executionId }, body, ...(key !== undefined && { idempotencyKey: key }) };
+    return callUntilAnswered(retry, EXECUTION_ROUTES.rerun, { ...input, ...limits });
+  };
+  const disturbNowAndThen = (executionId: string) => {
+    if (parts.interferes && random.chance(0.1)) disturb(executionId);
+    if (parts.interferes && random.chance(0.1)) override(executionId);
+    if (parts.interferes && random.chance(0.15)) pauseForAWhile(executionId);
+  };
+  const again = rerunsOf(
+    {
+      store: tables.store,
+      random: typeof parts.reruns === "string" ? undefined : parts.reruns,
+      sleep: clock.sleep,
+      ask,
+      begun: (executionId) => {
+        send(executionId);
+        disturbNowAndThen(executionId);
+      },
+    },
+    reruns,
+  );
   const start = async (key: string) => {
     const input = { body: { path: playbook.path, workload: {} }, idempotencyKey: key, ...limits };
     const { execution_id: executionId } = await callUntilAnswered(retry, EXECUTE_ROUTES.execute, input);
     started.set(key, executionId);
     send(executionId);
-    if (parts.interferes && random.chance(0.1)) disturb(executionId);
-    if (parts.interferes && random.chance(0.1)) override(executionId);
-    if (parts.interferes && random.chance(0.15)) pauseForAWhile(executionId);
+    disturbNowAndThen(executionId);
+    if (parts.reruns !== "none") work(() => again(executionId));
   };
   const work = (what: () => Promise<unknown>) => {
     open += 1;
@@ -120,5 +148,5 @@ export function createOperator(parts: OperatorParts): Operator {
       await start(`start-${index}`);
     });
   }
-  return { started, interfered, isDone: () => open === 0 };
+  return { started, interfered, reruns, isDone: () => open === 0 };
 }

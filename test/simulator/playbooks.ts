@@ -251,6 +251,20 @@ workflow:
   - { step: join, tool: { kind: wait, signal: never, timeout: 3, on_timeout: continue }, next: [end] }
   - { step: end, tool: { kind: noop, result: { n: "{{ n }}", items: "{{ each.results | map(attribute='data') | list }}", how: "{{ join.outcome }}" } } }
 `,
+  "calls in a loop, of calls, and one that fails": `
+workflow:
+  - { step: start, tool: { kind: noop, result: { n: 2 } }, set: { ctx.n: "{{ start.n }}" }, next: [each, deep, bad] }
+  - step: each
+    loop: { in: 3, iterator: i, spec: { mode: parallel, max_in_flight: 2 } }
+    tool: { kind: playbook, path: other, input: { n: "{{ i * n }}" } }
+    next: { arcs: [{ step: join, when: "event.name == 'loop.done'" }] }
+  - { step: deep, tool: { kind: playbook, path: caller, input: { n: "{{ start.n }}" } }, next: join }
+  - step: bad
+    tool: { kind: playbook, path: failing, input: { n: "{{ n }}" } }
+    next: { arcs: [{ step: join, when: "event.name == 'step.failed'", set: { why: "{{ output.error.code }}" } }] }
+  - step: join
+    tool: { kind: noop, result: { all: "{{ each.results | map(attribute='input') | list }}", deep: "{{ deep.sum }}", why: "{{ why }}" } }
+`,
 };
 
 /** What the executions of a playbook are sent: each signal once, in any order. */
@@ -263,13 +277,27 @@ const SIGNALS: Readonly<Record<string, readonly Signal[]>> = {
   ].map((signal, index) => ({ ...signal, id: `signal-${index}` })),
 };
 
-/** What the simulated playbook with a sub-playbook calls. */
-const OTHER = `
+/** What simulated playbooks call, by path. */
+const CALLED: Readonly<Record<string, string>> = {
+  other: `
 workload: { n: 0 }
 workflow:
   - { step: a, tool: { kind: noop, result: { n: "{{ n }}" } }, next: end }
   - { step: end, tool: { kind: noop, result: { input: { n: "{{ a.n }}" }, child: other } } }
-`;
+`,
+  caller: `
+workload: { n: 0 }
+workflow:
+  - { step: a, tool: { kind: playbook, path: other, input: { n: "{{ n + 1 }}" } }, next: end }
+  - { step: end, tool: { kind: noop, result: { sum: "{{ a.input.n + n }}" } } }
+`,
+  failing: `
+workload: { n: 0 }
+workflow:
+  - { step: a, tool: { kind: noop, result: { n: "{{ n }}" } }, next: b }
+  - { step: b, tool: { kind: noop, fail: true } }
+`,
+};
 
 /** All of them. */
 export const PLAYBOOKS: readonly Simulated[] = Object.entries(TEXTS).map(([name, text], index) => ({
@@ -282,8 +310,8 @@ export const PLAYBOOKS: readonly Simulated[] = Object.entries(TEXTS).map(([name,
 
 /** Compiled once: what every server and worker would come to from the text. By catalog id. */
 const PROGRAMS = new Map<string, CommandProgram>(
-  [...Object.values(TEXTS), OTHER].map((text, index) => {
-    const path = index < PLAYBOOKS.length ? `simulated/${index}` : "other";
+  [...Object.values(TEXTS), ...Object.values(CALLED)].map((text, index) => {
+    const path = PLAYBOOKS[index]?.path ?? Object.keys(CALLED)[index - PLAYBOOKS.length] ?? "";
     return [String(index + 1), { program: compile(text), file: `${path}@1`, path, version: 1 }];
   }),
 );

@@ -199,7 +199,7 @@ function live(parts: ServerParts, process: Process): Life {
     observer: observe(parts, ownNotices),
   });
   const pending = new Set<ServerCall>();
-  const api: ApiParts = { ...parts, orchestrator, reader, process, query };
+  const api: ApiParts = { ...parts, orchestrator, reader, process, query, store };
   const hear = (notice: Notice) => {
     if (notice.kind === "execution") {
       const { executionId, lastEventId, ended = false } = notice;

@@ -343,10 +343,10 @@ function reachableSteps(state: ExecutionState, program: Program): Set<number> {
   return alive;
 }
 
-/** The final step, unless only some steps are to run. */
+/** The final step, unless only others are to run. */
 function finalStep(state: ExecutionState, program: Program): ProgramStep | undefined {
   const name = program.playbook.executor.finalStep;
-  if (name === undefined || state.target !== null || state.only !== undefined) return undefined;
+  if (name === undefined || state.target !== null || state.only?.includes(name) === false) return undefined;
   const known = knownStep(state, name);
   const isDone = known !== undefined && (known.runs > 0 || known.endedAt !== null);
   return isDone ? undefined : program.steps.get(name);

@@ -5,7 +5,7 @@ import type { Program } from "../program/program.ts";
 import { evolve } from "../state/evolve.ts";
 import { type ExecutionState, knownStep, type StepState } from "../state/state.ts";
 import { type ChosenSteps, type Original, withWaiting } from "./choose-steps.ts";
-import type { StepMarks } from "./step-marks.ts";
+import { noteMark, type StepMarks } from "./step-marks.ts";
 
 /** What a rerun changes. */
 export interface RerunEdits {
@@ -19,10 +19,12 @@ export interface RerunEdits {
 export interface PrefixFold {
   /** Folds an event, or leaves it out. */
   next(event: FlowEvent, eventId: number): void;
-  /** Nothing after this event matters. */
+  /** Nothing after this event matters, unless a step is still open. */
   readonly lastEventId: number;
-  /** The state in which the rerun begins, with the steps that run again as they were before that. */
-  end(): { state: ExecutionState; loops: ReadonlyMap<string, KeptLoop> };
+  /** A step that is to run again is in a turn of it that stays: that goes on to its end. */
+  isOpen(): boolean;
+  /** The state in which the rerun begins, with the steps that run again as they were before that, and where that stands in the log. */
+  end(): { state: ExecutionState; marks: StepMarks; loops: ReadonlyMap<string, KeptLoop> };
 }
 
 /**
@@ -30,14 +32,16 @@ export interface PrefixFold {
  * `chosen` leaves them out. So branches beside them keep what they did, also where they ended later, and the steps that run again stand
  * with the tokens, and the variables, with which they had begun.
  *
- * `state` is the fold of the log before the first event that is given, an event before the first that is left out; it is changed in place.
+ * `state` and `marks` are those of the log before the first event that is given, an event before the first that is left out; they are changed
+ * in place.
  */
 export function foldPrefix(
-  state: ExecutionState,
+  { state, marks: known }: { state: ExecutionState; marks: StepMarks | null },
   original: Original,
   { roots, again }: ChosenSteps,
   keepLoops: boolean,
 ): PrefixFold {
+  const marks: StepMarks = known ?? new Map();
   const out = new Set<string>();
   const loops = new Map<string, KeptLoop>();
   const wanted = keepLoops ? failedLoops(original, roots, again) : new Map<string, StepState>();
@@ -58,6 +62,7 @@ export function foldPrefix(
       if (!out.has(step) && from !== undefined && eventId >= from && knownStep(state, step)?.run == null) out.add(step);
       if (!out.has(step)) {
         evolve(state, event);
+        noteMark(marks, event, eventId);
         return;
       }
       const failed = wanted.get(step)?.result?.loop;
@@ -67,7 +72,8 @@ export function foldPrefix(
       const { tail, parts, stats } = failed;
       loops.set(step, { items, total: items?.length ?? count, failed: stats.failed, tail, parts });
     },
-    end: () => ({ state, loops }),
+    isOpen: () => [...again.keys()].some((name) => !out.has(name) && knownStep(state, name)?.run != null),
+    end: () => ({ state, marks, loops }),
   };
 }
 
@@ -116,7 +122,7 @@ export interface RerunStart {
  * of a step that is not run.
  */
 export function restoringEvents(
-  { state, loops }: ReturnType<PrefixFold["end"]>,
+  { state, marks, loops }: ReturnType<PrefixFold["end"]>,
   original: Original,
   program: Program,
   { roots, led, again: chosen, only }: ChosenSteps & { only: boolean },
@@ -137,13 +143,19 @@ export function restoringEvents(
     throw new FlowError("INVALID_INPUT", message, { detail: { step: name } });
   }
   const copies = ended
-    .map(({ name, step }) => ({ name, step, from: reusedFrom(original, name, step) }))
+    .map(({ name, step }) => ({ name, step, from: reusedFrom(state, marks, name) }))
     .sort((left, right) => left.from.event_id - right.from.event_id);
   const steps: Record<string, RestoredStep> = {};
   const names = new Set([...again.keys(), ...waiting, ...Object.keys(edits.stepInput)]);
   for (const name of names) {
     if (!program.steps.has(name) || !mayRun(name)) continue;
-    const restored = restoredStep(state, name, loops.get(name), waiting.includes(name), edits);
+    const from = reusedFrom(state, marks, name);
+    const restored = restoredStep(
+      state,
+      name,
+      { loop: loops.get(name), isWaiting: waiting.includes(name), from },
+      edits,
+    );
     if (Object.keys(restored).length > 0) setOwn(steps, name, restored);
   }
   const vars: JsonObject = { ...state.vars };
@@ -207,14 +219,13 @@ function unmatched({ playbook }: Program, steps: readonly string[]): FlowError {
 function restoredStep(
   state: ExecutionState,
   name: string,
-  loop: KeptLoop | undefined,
-  isWaiting: boolean,
+  { loop, isWaiting, from }: { loop: KeptLoop | undefined; isWaiting: boolean; from: ReusedFrom },
   { stepInput, input }: RerunEdits,
 ): RestoredStep {
   const step = knownStep(state, name);
   const restored: RestoredStep = {};
   if (step !== undefined && isEnded(step) && step.status !== "PENDING" && step.status !== "RUNNING") {
-    restored.kept = { ...keptOf(step), status: step.status };
+    restored.kept = { ...keptOf(step), status: step.status, reused_from: from };
   }
   if (isWaiting && step?.token != null) {
     const { token } = step;
@@ -232,9 +243,10 @@ function keptOf({ order, runs, attempts, startedAt, endedAt, result, error, loop
 }
 
 /** Where a step ran: in this original, or in an earlier one that it was taken over from. */
-function reusedFrom({ marks, state }: Original, name: string, step: StepState): ReusedFrom {
-  if (step.reusedFrom !== undefined) return step.reusedFrom;
-  const created_at = new Date(step.endedAt ?? state.startedAt).toISOString();
+function reusedFrom(state: ExecutionState, marks: StepMarks, name: string): ReusedFrom {
+  const step = knownStep(state, name);
+  if (step?.reusedFrom !== undefined) return step.reusedFrom;
+  const created_at = new Date(step?.endedAt ?? state.startedAt).toISOString();
   return { execution_id: state.executionId, event_id: marks.get(name)?.ended ?? 0, created_at };
 }
 

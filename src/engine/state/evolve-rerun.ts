@@ -49,7 +49,10 @@ export function restored(state: ExecutionState, event: EventOf<"workflow.restore
   for (const name of Object.keys(event.steps)) {
     const step = stepState(state, name);
     const { kept, token, given, loop } = own(event.steps, name) as RestoredStep;
-    if (kept !== undefined) keep(step, kept, kept.status);
+    if (kept !== undefined) {
+      keep(step, kept, kept.status);
+      if (kept.reused_from !== undefined) step.reusedFrom = kept.reused_from;
+    }
     if (token !== undefined) step.token = token;
     if (given !== undefined) step.given = given;
     if (loop !== undefined) step.kept = loop;

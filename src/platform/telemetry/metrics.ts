@@ -40,8 +40,21 @@ export interface WorkerConnectionMetrics {
 export type ReaperReason = "pending" | "worker" | "timeout";
 const REAPER_REASONS: readonly ReaperReason[] = ["pending", "worker", "timeout"];
 
+/** Statuses of executions that have not ended. */
+const OPEN_STATUSES = ["PENDING", "RUNNING", "PAUSED"] as const;
+
+const NONE_OPEN = { PENDING: 0, RUNNING: 0, PAUSED: 0 };
+
+/** What is read when the metrics are asked for. */
+export interface MetricSources {
+  queueDepth?(): number;
+  executionsInMemory?(): number;
+  /** Undefined where the database does not answer. Default: there are none. */
+  openExecutions?(): Promise<Record<(typeof OPEN_STATUSES)[number], number> | undefined>;
+}
+
 /** A separate registry, so that two servers in one process (tests) do not count for each other. */
-export function createMetrics(sources: { queueDepth?: () => number; executionsInMemory?: () => number } = {}): Metrics {
+export function createMetrics(sources: MetricSources = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ ...PROCESS_METRICS, register: registry });
@@ -53,6 +66,17 @@ export function createMetrics(sources: { queueDepth?: () => number; executionsIn
     registers,
     collect() {
       this.set(sources.executionsInMemory?.() ?? 0);
+    },
+  });
+  new Gauge({
+    name: "flow_executions_open",
+    help: "Executions that have not ended by status, of all servers, each counted to 100000",
+    labelNames: ["status"] as const,
+    registers,
+    async collect() {
+      const counts = sources.openExecutions === undefined ? NONE_OPEN : await sources.openExecutions();
+      // Unknown is not zero: an alert on it must not go off, nor end.
+      for (const status of OPEN_STATUSES) this.set({ status }, counts?.[status] ?? Number.NaN);
     },
   });
   const help = "Time from a request's arrival to its answer";

@@ -22,7 +22,7 @@ import { checkSystemPlaybooks } from "../../services/diagnosis/system-playbooks.
 import { createElsewhere } from "../../services/executions/follow-other-servers.ts";
 import { createRetention } from "../../services/maintenance/retention.ts";
 import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
-import { createOverview } from "../../services/overview/overview.ts";
+import { createOpenCounts, createOverview } from "../../services/overview/overview.ts";
 import type { FiredNotice } from "../../services/triggers/start-fires.ts";
 import { createOwnNotices, type OwnNotices } from "../../services/workers/own-notices.ts";
 import { createReaper, type Reaper } from "../../services/workers/reaper.ts";
@@ -79,7 +79,7 @@ export async function startServices(
   const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
   const flushDatabase = openWriting(found, config, lifecycle);
   const ownNotices = createOwnNotices();
-  const { metrics, observe, onFired } = openMetrics();
+  const { metrics, observe, onFired } = openMetrics(database);
   const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
   const traces = openTraces({ config, version, logger, lifecycle }, processor);
   const service = wireServices({
@@ -184,11 +184,12 @@ function hear(
 }
 
 /** Metrics, some of them of an orchestrator that is made later. */
-function openMetrics() {
+function openMetrics(database: Database) {
   let advancing: Pick<Orchestrator, "queueDepth" | "inMemory"> | undefined;
   const metrics = createMetrics({
     queueDepth: () => advancing?.queueDepth() ?? 0,
     executionsInMemory: () => advancing?.inMemory().length ?? 0,
+    openExecutions: createOpenCounts({ database, now: Date.now }),
   });
   const observe = (orchestrator: Orchestrator) => {
     advancing = orchestrator;

@@ -116,7 +116,7 @@ export interface KeptLoop {
 /** A step of a rerun that is to run, or that waits: what stood between the steps. */
 export interface RestoredStep {
   /** Earlier runs, where a loop of arcs has led here before. */
-  kept?: KeptStep & { status: "COMPLETED" | "FAILED" | "SKIPPED" };
+  kept?: KeptStep & { status: "COMPLETED" | "FAILED" | "SKIPPED"; reused_from?: ReusedFrom };
   token?: { input: JsonObject; from: string | null; back: boolean };
   /** Replaces its input, by key, when it starts. */
   given?: JsonObject;

@@ -1,7 +1,9 @@
 import type { Program } from "../../engine/program/program.ts";
 import type { RerunEdits } from "../../engine/rerun/restore-state.ts";
+import type { StoredExecution } from "../../ports/execution-store.ts";
 import type { Database } from "../../repositories/database/database.ts";
-import { findRerun, listLabels } from "../../repositories/executions/reruns.ts";
+import { isBeingDeleted } from "../../repositories/executions/deleted-executions.ts";
+import { findOwnersWithin, findRerun, listLabels } from "../../repositories/executions/reruns.ts";
 import {
   type Executable,
   findExecutableById,
@@ -9,6 +11,7 @@ import {
   findExecutableVersion,
 } from "../../repositories/orchestration/find-startable.ts";
 import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
+import { findGone } from "../../repositories/results/gone.ts";
 import type { Origin } from "../../schema/rules/origin.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -16,8 +19,17 @@ import type { RerunRef } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { otherBody } from "../errors.ts";
 import { sealingRoot } from "../orchestration/memory/load-execution.ts";
+import type { RerunInput } from "../orchestration/orchestrator.ts";
 import { checkChildren } from "./rerun-children.ts";
-import { checkWhole, type OriginalDeps, openOriginal, type PreparedRerun, prepareRerun } from "./rerun-original.ts";
+import {
+  checkWhole,
+  type OpenedOriginal,
+  type OriginalDeps,
+  type OriginalFacts,
+  openOriginal,
+  type PreparedRerun,
+  prepareRerun,
+} from "./rerun-original.ts";
 import type { ExecutionRequest, Started } from "./start-execution.ts";
 
 /** What to run again, and how. */
@@ -54,7 +66,7 @@ export interface Rerun {
   duplicate: boolean;
 }
 
-interface RerunDeps extends OriginalDeps {
+interface RerunDeps extends Omit<OriginalDeps, "facts"> {
   database: Database;
   start(request: ExecutionRequest): Promise<Started>;
   cancel(executionId: string, reason: string): Promise<unknown>;
@@ -65,7 +77,8 @@ interface RerunDeps extends OriginalDeps {
  * Rejects with `FlowError` NOT_FOUND, not_terminal, nothing_failed, RESULT_NOT_REUSABLE, INVALID_INPUT for what it names and there is
  * not, and with the errors of a start.
  */
-export function rerunExecutions(deps: RerunDeps): (executionId: string, request: RerunRequest) => Promise<Rerun> {
+export function rerunExecutions(given: RerunDeps): (executionId: string, request: RerunRequest) => Promise<Rerun> {
+  const deps = { ...given, facts: factsOf(given.database) };
   return async (executionId, request) => {
     const known = request.dryRun ? undefined : await findKnown(deps.database, request);
     if (known !== undefined) return known;
@@ -73,26 +86,15 @@ export function rerunExecutions(deps: RerunDeps): (executionId: string, request:
     const { state, stored } = original;
     const entry = await entryOf(deps.database, stored, request);
     const { program } = await deps.programs(entry.catalogId);
-    const { edits, only, reuseIterations, reason, by } = request;
-    const from = request.from ?? (stored.status === "COMPLETED" ? "start" : "failed");
-    const prepared = await prepareRerun(deps, original, { from, only, edits, reuseIterations, program });
-    const { reused, willRun, steps, refersTo, restored } = prepared;
+    const { edits } = request;
+    const prepared = await prepareRerun(deps, original, { ...request, from: fromOf(stored.status, request), program });
+    const { reused, willRun, steps } = prepared;
     const children = await checkChildren(deps.database, {
       ...{ children: request.reuseChildren, permitView: request.permitView, program, original: state, prepared },
-      isEdited: [edits.input, edits.variables, edits.stepInput].some((given) => Object.keys(given).length > 0),
+      isEdited: [edits.input, edits.variables, edits.stepInput].some((one) => Object.keys(one).length > 0),
     });
     const told = { path: entry.path, version: entry.version, reused, willRun, steps };
     if (request.dryRun) return { ...told, warnings: [], duplicate: false };
-    const ref: RerunRef = {
-      execution_id: executionId,
-      from: prepared.from,
-      ...(only && { only: true as const }),
-      ...(Object.keys(edits.input).length > 0 && { input: Object.keys(edits.input) }),
-      ...(Object.keys(edits.variables).length > 0 && { variables: edits.variables }),
-      ...(Object.keys(edits.stepInput).length > 0 && { step_input: edits.stepInput }),
-      ...(entry.version !== stored.version && { version: entry.version }),
-      ...defined({ reason, by }),
-    };
     const { permit, may, log, startedBy, idempotency, bytes, traceparent } = request;
     const labels = await keptLabels(deps.database, executionId, program);
     const started = await deps.start({
@@ -103,16 +105,53 @@ export function rerunExecutions(deps: RerunDeps): (executionId: string, request:
       ...(state.target !== null && program.steps.has(state.target) && { target: state.target }),
       origin: request.origin ?? { kind: "rerun", id: executionId },
       ...defined({ permit, may, log, startedBy, idempotency, bytes, traceparent }),
-      rerun: {
-        ref,
-        sealedUnder: sealingRoot(state),
-        refersTo: [...new Set([...refersTo, ...children])],
-        request: requestRow(ref, prepared, request),
-        ...defined({ restored }),
-      },
+      rerun: rerunInput(original, prepared, request, { version: entry.version, children }),
     });
     if (!started.duplicate) await followDeletion(deps, started.executionId, [executionId, prepared.sourceId]);
     return { ...told, executionId: started.executionId, warnings: started.warnings, duplicate: started.duplicate };
+  };
+}
+
+function factsOf(database: Database): OriginalFacts {
+  return {
+    isBeingDeleted: (executionId) => isBeingDeleted(database, executionId),
+    findGone: (asked) => findGone(database, asked),
+    findOwnersWithin: (executionId, owners) => findOwnersWithin(database, executionId, owners),
+  };
+}
+
+/** Where it goes on, with the default of an execution that ended so. */
+export function fromOf(
+  status: StoredExecution["status"],
+  { from }: Pick<RerunRequest, "from">,
+): NonNullable<RerunRequest["from"]> {
+  return from ?? (status === "COMPLETED" ? "start" : "failed");
+}
+
+/** What a start is told of a rerun that was prepared. `children`: executions whose results it takes in place of calls. */
+export function rerunInput(
+  { state, stored }: OpenedOriginal,
+  prepared: PreparedRerun,
+  request: Pick<RerunRequest, "only" | "edits" | "reason" | "by" | "reuseChildren">,
+  { version, children }: { version: number; children: readonly string[] },
+): RerunInput {
+  const { only, edits, reason, by } = request;
+  const ref: RerunRef = {
+    execution_id: state.executionId,
+    from: prepared.from,
+    ...(only && { only: true as const }),
+    ...(Object.keys(edits.input).length > 0 && { input: Object.keys(edits.input) }),
+    ...(Object.keys(edits.variables).length > 0 && { variables: edits.variables }),
+    ...(Object.keys(edits.stepInput).length > 0 && { step_input: edits.stepInput }),
+    ...(version !== stored.version && { version }),
+    ...defined({ reason, by }),
+  };
+  return {
+    ref,
+    sealedUnder: sealingRoot(state),
+    refersTo: [...new Set([...prepared.refersTo, ...children])],
+    request: requestRow(ref, prepared, request),
+    ...defined({ restored: prepared.restored }),
   };
 }
 
@@ -129,12 +168,12 @@ async function keptLabels(
 
 /** A deletion of an original that began meanwhile has not seen the rerun: then it is cancelled, as results that it needs may be gone. */
 async function followDeletion(
-  { database, cancel }: Pick<RerunDeps, "database" | "cancel">,
+  { facts, cancel }: Pick<OriginalDeps, "facts"> & Pick<RerunDeps, "cancel">,
   executionId: string,
   originals: readonly string[],
 ): Promise<void> {
   for (const original of new Set(originals)) {
-    await checkWhole(database, original).catch(async (error: unknown) => {
+    await checkWhole(facts, original).catch(async (error: unknown) => {
       if (error instanceof FlowError && error.code === "NOT_FOUND")
         await cancel(executionId, `Execution ${original} was deleted meanwhile`);
       throw error;
@@ -164,7 +203,11 @@ async function findKnown(database: Database, { idempotency }: RerunRequest): Pro
 }
 
 /** What lineage, and a repeated call, read of it: which values were replaced, and not by what. */
-function requestRow(ref: RerunRef, { reused, willRun }: PreparedRerun, { reuseChildren }: RerunRequest): JsonObject {
+function requestRow(
+  ref: RerunRef,
+  { reused, willRun }: PreparedRerun,
+  { reuseChildren }: Pick<RerunRequest, "reuseChildren">,
+): JsonObject {
   const { from, only, input, variables, step_input, version, reason, by } = ref;
   const given = Object.entries(step_input ?? {}).map(([step, keys]) => [step, Object.keys(keys)]);
   return {

@@ -5,10 +5,6 @@ import { certainSteps, checkKinds, type PlannedRerunStep, planRerun } from "../.
 import { foldPrefix, type PrefixFold, type RerunEdits, restoringEvents } from "../../engine/rerun/restore-state.ts";
 import { type ExecutionState, knownStep } from "../../engine/state/state.ts";
 import type { ExecutionStore, StoredExecution } from "../../ports/execution-store.ts";
-import type { Database } from "../../repositories/database/database.ts";
-import { isBeingDeleted } from "../../repositories/executions/deleted-executions.ts";
-import { findOwnersWithin } from "../../repositories/executions/reruns.ts";
-import { findGone } from "../../repositories/results/gone.ts";
 import { fromRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent, RerunRef } from "../../schema/words/event.ts";
@@ -16,9 +12,19 @@ import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { beginning, eventPages, foldRow, isMarker, startingPointUpTo } from "../orchestration/memory/load-execution.ts";
 import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
 
+/** What is known of executions and their results beside the logs. */
+export interface OriginalFacts {
+  /** Also true for one that is gone. */
+  isBeingDeleted(executionId: string): Promise<boolean>;
+  /** Of these references those under which nothing can be read any more. */
+  findGone(asked: readonly { executionId: string; ref: string }[]): Promise<string[]>;
+  /** Of these executions those whose results an execution may read by its own right. */
+  findOwnersWithin(executionId: string, owners: readonly string[]): Promise<string[]>;
+}
+
 /** What reading an original needs. */
 export interface OriginalDeps {
-  database: Database;
+  facts: OriginalFacts;
   store: Pick<ExecutionStore, "find" | "eventsAfter" | "snapshotUpTo">;
   programs(catalogId: string): Promise<CommandProgram>;
 }
@@ -47,7 +53,7 @@ export interface PreparedRerun {
  * `FlowError` NOT_FOUND, not_terminal, and what `permit` throws.
  */
 export async function openOriginal(
-  { store, database }: OriginalDeps,
+  { store, facts }: OriginalDeps,
   executionId: string,
   permit?: (path: string) => Promise<void>,
 ): Promise<OpenedOriginal> {
@@ -60,12 +66,12 @@ export async function openOriginal(
     throw new FlowError("not_terminal", `${message}. Wait for its end, or cancel it first`);
   }
   const { state, marks } = await foldRow(store, stored);
-  await checkWhole(database, executionId);
+  await checkWhole(facts, executionId);
   if (marks !== null) return { stored, state, marks };
   // Its snapshots are of a version that did not note where steps began.
   const start = beginning(executionId);
   const folded = await foldRow(store, stored, start);
-  await checkWhole(database, executionId);
+  await checkWhole(facts, executionId);
   return { stored, state: folded.state, marks: start.marks };
 }
 
@@ -73,8 +79,8 @@ export async function openOriginal(
  * Throws `FlowError` NOT_FOUND if an execution that was just read is being deleted: of its log there may have been a part. A deletion says so
  * before it begins.
  */
-export async function checkWhole(database: Database, executionId: string): Promise<void> {
-  if (!(await isBeingDeleted(database, executionId))) return;
+export async function checkWhole(facts: Pick<OriginalFacts, "isBeingDeleted">, executionId: string): Promise<void> {
+  if (!(await facts.isBeingDeleted(executionId))) return;
   throw new FlowError("NOT_FOUND", `Execution ${executionId} was not run again: it is being deleted`);
 }
 
@@ -164,7 +170,7 @@ export async function prepareRerun(
   checkStepInput(program, edits);
   const chosen = chooseSteps(source, program, { from, only });
   const prefix = await foldedPrefix(deps, source, chosen, choice.reuseIterations);
-  await checkWhole(deps.database, source.state.executionId);
+  await checkWhole(deps.facts, source.state.executionId);
   const at = source.state.endedAt ?? 0;
   const start = restoringEvents(prefix, source, program, { ...chosen, only }, edits, at);
   const before = await deps.programs(source.stored.catalogId);
@@ -205,10 +211,12 @@ async function foldedPrefix(
   const { executionId, lastEventId } = stored;
   const first = Math.min(...chosen.again.values(), lastEventId + 1);
   const start = await startingPointUpTo(store, stored, first - 1);
-  const fold = foldPrefix(start.state, source, chosen, keepLoops);
-  const last = Math.min(fold.lastEventId, lastEventId);
-  for await (const page of eventPages(store, executionId, start.lastEventId, last)) {
-    for (const record of page) if (!isMarker(record)) fold.next(fromRecord(record), record.event_id);
+  const fold = foldPrefix(start, source, chosen, keepLoops);
+  for await (const page of eventPages(store, executionId, start.lastEventId, lastEventId)) {
+    for (const record of page) {
+      if (record.event_id > fold.lastEventId && !fold.isOpen()) return fold.end();
+      if (!isMarker(record)) fold.next(fromRecord(record), record.event_id);
+    }
   }
   return fold.end();
 }
@@ -218,7 +226,7 @@ const REFERENCES_MAX = 1_000;
 
 /** Throws `FlowError` RESULT_NOT_REUSABLE if a step that runs again may read a stored result that is gone. */
 async function checkResults(
-  { database }: OriginalDeps,
+  { facts }: OriginalDeps,
   { state, loops }: ReturnType<PrefixFold["end"]>,
   program: Program,
   mayRun: (step: string) => boolean,
@@ -231,7 +239,7 @@ async function checkResults(
   });
   for (let from = 0; from < asked.length; from += REFERENCES_MAX) {
     const some = asked.slice(from, from + REFERENCES_MAX);
-    const [gone] = await findGone(database, some);
+    const [gone] = await facts.findGone(some);
     const lost = some.find(({ ref }) => ref === gone);
     if (lost !== undefined) throw notReusable(lost.ref, lost.step, mayRun);
   }
@@ -252,7 +260,7 @@ function notReusable(ref: string, step: string | null, mayRun: (step: string) =>
 }
 
 /** The executions whose stored results are referred to, as far as the original itself might read them. */
-async function ownersOf({ database }: OriginalDeps, { state }: Original, recorded: unknown): Promise<string[]> {
+async function ownersOf({ facts }: OriginalDeps, { state }: Original, recorded: unknown): Promise<string[]> {
   const owners = new Set([...referencesIn(recorded)].flatMap((ref) => ownerOf(ref) ?? []));
-  return owners.size === 0 ? [] : await findOwnersWithin(database, state.executionId, [...owners]);
+  return owners.size === 0 ? [] : await facts.findOwnersWithin(state.executionId, [...owners]);
 }

@@ -115,6 +115,36 @@ export function createOverview(deps: OverviewDeps): () => Promise<Overview> {
   };
 }
 
+/** Open executions of each status are counted to this many. */
+const OPEN_COUNTED_MAX = 100_000;
+/** `GET /metrics` needs no token: however often it is asked, the database is not asked more often. */
+const OPEN_COUNTED_EVERY_MS = 10_000;
+
+/**
+ * Counts open executions of the whole database by their status, for metrics: at most every ten seconds, a call in between gets what was
+ * counted last. Undefined while the database does not answer.
+ */
+export function createOpenCounts({
+  database,
+  now,
+}: Pick<OverviewDeps, "database" | "now">): () => Promise<OpenByStatus | undefined> {
+  let last: { at: number; counts: Promise<OpenByStatus | undefined> } | undefined;
+  const count = async () => {
+    const open = await readOnly(database, STATEMENT_MS, (reading) => openExecutions(reading, OPEN_COUNTED_MAX));
+    return { PENDING: open.pending, RUNNING: open.running, PAUSED: open.paused };
+  };
+  return async () => {
+    const at = now();
+    if (last === undefined || Math.abs(at - last.at) >= OPEN_COUNTED_EVERY_MS) {
+      last = { at, counts: inTime(count()).catch(() => undefined) };
+    }
+    return await last.counts;
+  };
+}
+
+/** How many open executions there are, by status. */
+export type OpenByStatus = Record<"PENDING" | "RUNNING" | "PAUSED", number>;
+
 async function databasePart({ database, embedded }: OverviewDeps) {
   const from = performance.now();
   const { now: moment, version } = await databaseClock(database);

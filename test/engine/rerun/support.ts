@@ -144,9 +144,9 @@ export function restored(
   const edits = { ...NO_EDITS, ...options.edits };
   const original = originalOf(log);
   const chosen = chooseSteps(original, program, { from, only });
-  const fold = foldPrefix(emptyState(), original, chosen, reuseIterations);
+  const fold = foldPrefix({ state: emptyState(), marks: new Map() }, original, chosen, reuseIterations);
   for (const [index, event] of (JSON.parse(JSON.stringify(log)) as FlowEvent[]).entries()) {
-    if (index + 1 > fold.lastEventId) break;
+    if (index + 1 > fold.lastEventId && !fold.isOpen()) break;
     fold.next(event, index + 1);
   }
   const start = restoringEvents(fold.end(), original, program, { ...chosen, only }, edits, 5_000_000);

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { createMetrics, type Metrics } from "../../../src/platform/telemetry/metrics.ts";
+import { openDatabase } from "../../../src/repositories/database/database.ts";
+import { createOpenCounts } from "../../../src/services/overview/overview.ts";
 import { type Body, buildApi, openApi, posted, TOKENS } from "../../support/service/api.ts";
 import { ONE_STEP, TWO_STEPS, workWith } from "../../support/service/api-work.ts";
 
@@ -245,4 +248,36 @@ test("the doctor finds nothing wrong with what is paused", async () => {
   await work.finish("w", command);
   const { body } = await work.get("/api/doctor?stale_seconds=0.001");
   assert.doesNotMatch(JSON.stringify(body["findings"] ?? body), new RegExp(id));
+});
+
+/** What `GET /metrics` says of open executions. */
+async function openByStatus(metrics: Metrics): Promise<Record<string, number>> {
+  const { text } = await metrics.expose();
+  const lines = text.matchAll(/^flow_executions_open\{status="(\w+)"\} (\S+)$/gm);
+  return Object.fromEntries([...lines].map(([, status = "", count]) => [status, Number(count)]));
+}
+
+test("a metric has what is paused apart from what runs; the database is asked every ten seconds at most", async () => {
+  let now = 1_000_000;
+  const metrics = createMetrics({ openExecutions: createOpenCounts({ database: api.database, now: () => now }) });
+  const id = await work.execute("p/one");
+  const before = await openByStatus(metrics);
+  await pause(id);
+  now += 9_999;
+  assert.deepEqual(await openByStatus(metrics), before);
+  now += 1;
+  const { RUNNING = 0, PAUSED = 0, PENDING = 0 } = before;
+  assert.deepEqual(await openByStatus(metrics), { PENDING, RUNNING: RUNNING - 1, PAUSED: PAUSED + 1 });
+  await resume(id);
+  now += 10_000;
+  assert.deepEqual(await openByStatus(metrics), before);
+});
+
+test("while the database is away the metric is no number, and not zero; the others are there", async () => {
+  const database = openDatabase("postgres://127.0.0.1:1/away");
+  const metrics = createMetrics({ openExecutions: createOpenCounts({ database, now: Date.now }) });
+  const counts = await openByStatus(metrics);
+  assert.deepEqual(counts, { PENDING: Number.NaN, RUNNING: Number.NaN, PAUSED: Number.NaN });
+  assert.match((await metrics.expose()).text, /^noetl_batch_queue_depth 0$/m);
+  await database.close();
 });

@@ -4,6 +4,7 @@ import { ResultView } from "../../../src/language/views/result-view.ts";
 import { type LocalDeps, runExecution } from "../../../src/local/execution.ts";
 import type { ChildRunner } from "../../../src/ports/children.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
+import type { TaskError } from "../../../src/schema/words/outcome.ts";
 import { createSteppedClock } from "../../../src/testing/stepped-clock.ts";
 import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 import { openLedger } from "../ledger.ts";
@@ -17,17 +18,22 @@ export function outcomeOf(state: ExecutionState, payloads: ReadonlyMap<string, J
   const result = resultOf(state);
   const steps = Object.entries(state.steps).map(([name, { status, runs, loop, error }]): [string, Json] => [
     name,
-    { status, runs, loop: loop as unknown as Json, error: error?.message ?? null },
+    { status, runs, loop: loop as unknown as Json, error: messageOf(error) },
   ]);
   return JSON.parse(
     JSON.stringify({
       status: state.status,
-      error: state.error?.message ?? null,
+      error: messageOf(state.error),
       result: result === null ? null : toPlainJson(new ResultView(result, references)),
       vars: state.vars,
       steps: isRacy ? null : Object.fromEntries(steps.sort(([left], [right]) => (left < right ? -1 : 1))),
     }),
   ) as Json;
+}
+
+/** Without the id of an execution that was called. */
+function messageOf(error: TaskError | null): string | null {
+  return error?.message.replace(/the playbook '.*' \(execution \d+\)/, "the playbook") ?? null;
 }
 
 const outcomes = new Map<string, Promise<Json>>();

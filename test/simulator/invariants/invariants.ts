@@ -13,6 +13,7 @@ import { commandStories, commandsAreInTheLog, nothingIsOpen } from "./commands.t
 import { expectedOutcome, outcomeOf } from "./expected.ts";
 import { assertLog } from "./log.ts";
 import { lossesAreCounted, rootsWithLoss } from "./losses.ts";
+import { assertReruns } from "./reruns.ts";
 import { assertWork } from "./work.ts";
 
 /** Checks what must hold after every run; the numbers are those of the list of invariants in the design. */
@@ -34,6 +35,7 @@ export async function assertInvariants(run: Simulation): Promise<void> {
   assertWork(run);
   await sameInMemory(run);
   await asExpected(run, states);
+  await assertReruns(run, states);
   await serversAreIdle(run);
 }
 
@@ -121,11 +123,11 @@ async function sameInMemory({ tables: { store }, servers }: Simulation): Promise
 
 /** Each undisturbed execution ends as it does in the local runtime. */
 async function asExpected(run: Simulation, states: ReadonlyMap<string, ExecutionState>): Promise<void> {
-  const { playbook, tables, started, interfered } = run;
+  const { playbook, tables, started, interfered, reruns } = run;
   const roots = [...tables.store.executions.values()].filter((row) => row.parentExecutionId === null);
   assert.deepEqual(
     roots.map(({ executionId }) => executionId).sort(),
-    [...started.values()].sort(),
+    [...started.values(), ...reruns.map(({ executionId }) => executionId)].sort(),
     "Started otherwise",
   );
   const lost = rootsWithLoss(run);
