@@ -140,9 +140,9 @@ workflow: [{ step: a, next: b }, { step: b }, { step: tidy }]
 `);
   const fine: Tool = ({ step }) => ({ value: step });
   const run = runAll(program, fine);
+  const only = true;
   for (const step of ["tidy", "b"]) {
-    const alone = { only: true };
-    const again = runOn(program, restored(run.log, program, [step], alone).first, fine);
+    const again = runOn(program, restored(run.log, program, [step], { only }).first, fine);
     assert.deepEqual(again.calls, [step]);
   }
 });
