@@ -72,7 +72,8 @@ test("each view shows its subject, light, dark and narrow, without serious acces
   const page = await opened("/");
   await assertViewsUsable(t, page, [
     ["/catalog", "cat/load"],
-    ["/entry/cat/load", "Other inputs"],
+    ["/entry/cat/load", "Last runs"],
+    ["/entry/cat/load?tab=run", "Other inputs"],
     ["/entry/cat/load?tab=executions", "It has not run yet"],
     ["/entry/cat/load?tab=credentials", "api_login"],
     ["/entry/cat/load?tab=keychain", "What the document declares"],
@@ -108,7 +109,7 @@ test("the list is narrowed by kind, beginning and text, which stand in the addre
 });
 
 test("a form has a field for each input in the document's order, says what is wrong, and starts nothing then", async () => {
-  const page = await opened("/entry/cat/load");
+  const page = await opened("/entry/cat/load?tab=run");
   await page.locator("#input-limit").fill("many");
   await page.locator("#input-tables").fill("a: [");
   await page.getByRole("button", { name: "Run", exact: true }).click();
@@ -124,7 +125,7 @@ test("a form has a field for each input in the document's order, says what is wr
 });
 
 test("inputs arrive with their types, are remembered without secrets, and are taken over from another run", async () => {
-  const page = await opened("/entry/cat/load");
+  const page = await opened("/entry/cat/load?tab=run");
   await page.locator("#input-customer").fill("zoo");
   await page.locator("#input-dry_run").selectOption("true");
   await page.locator("#input-since").fill("2026-01-01");
@@ -148,7 +149,7 @@ test("inputs arrive with their types, are remembered without secrets, and are ta
   };
   assert.deepEqual(rest, typed);
   assert.doesNotMatch(await page.evaluate<string>("JSON.stringify({ ...localStorage, ...sessionStorage })"), /canary/);
-  await page.goto(`${serving.url}/entry/cat/load`);
+  await page.goto(`${serving.url}/entry/cat/load?tab=run`);
   await page.locator("#input-customer").waitFor();
   assert.equal(await page.locator("#input-customer").inputValue(), "zoo");
   assert.equal(await page.locator("#input-access_token").inputValue(), "");
@@ -163,13 +164,13 @@ test("inputs arrive with their types, are remembered without secrets, and are ta
 
 test("a double click starts one execution, and so does a click after an answer that was lost", async () => {
   await register(small("cat/once", "Once."));
-  const page = await opened("/entry/cat/once");
+  const page = await opened("/entry/cat/once?tab=run");
   await page.getByRole("button", { name: "Run", exact: true }).dblclick();
   await page.waitForURL(/\/executions\/\d+/);
   assert.equal((await executionsOf("cat/once")).length, 1);
   await page.close();
   await register(small("cat/lost", "Lost."));
-  const lossy = await opened("/entry/cat/lost");
+  const lossy = await opened("/entry/cat/lost?tab=run");
   lossy.removeAllListeners("console");
   let lost = 0;
   await lossy.route("**/api/execute", async (route) => {
@@ -292,6 +293,25 @@ test("the changes of a registration are shown before it, also a version that ano
   await dialog.getByRole("button", { name: "Register version 3" }).click();
   await page.waitForURL(/\/entry\/cat\/edited/);
   await page.getByText("v3", { exact: true }).waitFor();
+  await page.close();
+});
+
+test("the overview leads to the last runs, what calls it and what it calls; an older version is registered again", async () => {
+  await register(small("cat/part", "Part."));
+  await register(`${small("cat/whole", "Whole.").replace("kind: noop", "kind: playbook, path: cat/part")}`);
+  const { execution_id: id } = await post("/api/execute", { path: "cat/whole", wait_ms: 30_000 });
+  const page = await opened("/entry/cat/part");
+  await page.getByRole("link", { name: /^Run \d+: completed after/ }).waitFor();
+  await page.getByRole("link", { name: "cat/whole" }).click();
+  await page.getByRole("link", { name: new RegExp(`^Run ${String(id)}`) }).waitFor();
+  await page.getByText("It calls").waitFor();
+  await page.locator(".relations").getByRole("link", { name: "cat/part" }).waitFor();
+  for (const word of ["one", "two"]) await register(`${small("cat/rolled", "R.")}# ${word}\n`);
+  await page.goto(`${serving.url}/entry/cat/rolled?tab=versions&version=1`);
+  await page.getByRole("button", { name: "Roll back to version 1 …" }).click();
+  await page.getByRole("button", { name: "Register version 3" }).click();
+  await page.getByRole("heading", { name: "cat/rolled v3" }).waitFor();
+  await page.getByRole("button", { name: /^Roll back/ }).waitFor({ state: "detached" });
   await page.close();
 });
 

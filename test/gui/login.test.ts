@@ -221,7 +221,7 @@ test("two tabs that ask for a login go on when one of them has logged in", async
 
 test("an execution is followed live through the gateway, also over a connection that was lost", async () => {
   const context = await fresh();
-  const page = await enter(context, LEA, "/entry/team/slow");
+  const page = await enter(context, LEA, "/entry/team/slow?tab=run");
   let streams = 0;
   const isAgain = new Promise<void>((resolve) => {
     void page.route(/\/flow\/executions\/\d+\/stream/, async (route) => {
@@ -259,10 +259,17 @@ test("a result that is kept beside the log is read through the gateway", async (
 
 test("a viewer is not shown what is not for them, reads why they may not run, and why a page stays closed", async () => {
   const context = await fresh();
-  const page = await enter(context, VITO, "/entry/team/slow");
+  const page = await enter(context, VITO, "/entry/team/slow?tab=run");
   const pages = page.getByRole("navigation", { name: "Pages" });
   await pages.getByRole("link", { name: "Access" }).waitFor({ state: "detached" });
-  assert.deepEqual(await pages.getByRole("link").allTextContents(), ["Home", "Executions", "Playbooks", "Agents"]);
+  assert.deepEqual(await pages.getByRole("link").allTextContents(), [
+    "Home",
+    "Executions",
+    "Playbooks",
+    "Triggers",
+    "Inbox",
+    "Agents",
+  ]);
   const why = /^Your role \(viewer\) does not let you run team\/slow\. An administrator can change that\.$/;
   const run = page.getByRole("button", { name: "Run", exact: true });
   await page.getByText(why).first().waitFor();

@@ -45,14 +45,14 @@ test("each view shows its subject, light, dark and narrow, without serious acces
 });
 
 test("a playbook is started from its form, and its page shows how it ends", async () => {
-  const page = await opened("/entry/gui/hello");
+  const page = await opened("/entry/gui/hello?tab=run");
   await page.getByLabel("who").fill("browser");
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await page.waitForURL(/\/executions\/\d+/);
   await page.getByText("Completed in").waitFor();
   await page.getByRole("link", { name: "Data" }).click();
   await page.getByText("hello browser").first().waitFor();
-  await page.goto(`${serving.url}/entry/gui/hello`);
+  await page.goto(`${serving.url}/entry/gui/hello?tab=run`);
   assert.equal(await page.getByLabel("who").inputValue(), "browser", "the last inputs are remembered");
   await page.close();
 });

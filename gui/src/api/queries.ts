@@ -62,8 +62,10 @@ export function executionDetail(executionId: string) {
 export function catalogList(filters: {
   kind?: "playbook" | "agent" | "mcp" | "trigger" | undefined;
   prefix?: string | undefined;
+  /** Only those that call this path. */
+  calls?: string | undefined;
 }) {
-  const { kind, prefix } = filters;
+  const { kind, prefix, calls } = filters;
   return infiniteQueryOptions({
     queryKey: ["catalog", "list", filters],
     initialPageParam: null as string | null,
@@ -72,6 +74,7 @@ export function catalogList(filters: {
         limit: "200",
         ...(kind !== undefined && { resource_type: kind }),
         ...(prefix !== undefined && { prefix }),
+        ...(calls !== undefined && { calls }),
         ...(pageParam !== null && { cursor: pageParam }),
       };
       return api("GET /api/catalog", { query, signal });

@@ -138,7 +138,7 @@ function usePlaybooks(text: string): readonly Command[] {
           name: isRun ? `Run ${path} …` : path,
           detail: `v${version}`,
           words: "run start playbook",
-          act: () => void navigate({ href: `/entry/${path}` }),
+          act: () => void navigate({ href: `/entry/${path}${isRun ? "?tab=run" : ""}` }),
         }),
       ),
     [data, isRun, navigate],

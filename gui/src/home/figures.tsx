@@ -5,6 +5,7 @@ import { overview } from "../api/queries.ts";
 import { STATS_SPANS, type StatsSpan, stats } from "../api/stats.ts";
 import type { Overview } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
+import { Figure, percentText } from "../parts/chart/figure.tsx";
 import { durationText } from "../parts/time.ts";
 
 /** The figures of a stretch of time, and how they were in the one before. */
@@ -78,34 +79,8 @@ function sumOf<Name extends string>(items: readonly Record<Name, number>[], name
   return items.reduce((before, item) => before + item[name], 0);
 }
 
-function Figure({
-  name,
-  value,
-  note,
-  tone = "quiet",
-}: {
-  name: string;
-  value: string | undefined;
-  note: ReactNode;
-  tone?: "quiet" | "good" | "bad";
-}): ReactNode {
-  return (
-    <section className="card figure">
-      <h2>{name}</h2>
-      <p className="value number">{value ?? "…"}</p>
-      <p className={`note tone-${tone}`}>{note || " "}</p>
-    </section>
-  );
-}
-
 function countOf(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((before, count) => before + count, 0);
-}
-
-/** Never 100 % where something failed. */
-function percentText(rate: number): string {
-  const percent = rate === 1 ? 100 : Math.min(99.9, Math.round(rate * 1_000) / 10);
-  return `${percent} %`;
 }
 
 function changeText(count: number, before: number, label: string): string {

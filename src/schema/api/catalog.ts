@@ -98,6 +98,13 @@ export const CatalogQuery = v.object({
       v.description("What the paths begin with."),
     ),
   ),
+  calls: v.exactOptional(
+    v.pipe(
+      storableText(CATALOG_PATH_MAX),
+      v.minLength(1, "must not be empty"),
+      v.description("Only those of which a task calls this path, as it is written there."),
+    ),
+  ),
 });
 
 /** A pause in the catalog. */

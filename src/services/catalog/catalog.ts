@@ -87,7 +87,7 @@ export interface Catalog {
   validate(content: string, caller?: DocumentCaller): Promise<Validated>;
   /** The newest version of each path, in the order of paths. */
   list(
-    page: PageQuery & Visible & { resourceType?: ResourceKind; prefix?: string },
+    page: PageQuery & Visible & { resourceType?: ResourceKind; prefix?: string; calls?: string },
   ): Promise<Listed<CatalogSummary & CatalogPause>>;
   /** One version, the newest by default, which says whether the path is paused. Throws `FlowError` NOT_FOUND. */
   find(path: string, version?: number): Promise<CatalogEntry & Partial<CatalogPause>>;

@@ -232,6 +232,30 @@ test("the list has the newest version of each path in order, and its pages join 
   ]);
 });
 
+test("the list is narrowed to what calls a path: in any task, of the newest version, and not by the text alone", async () => {
+  const calling = (path: string, task: string) =>
+    register(
+      `apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: n, path: ${path} }\nworkflow:\n  - { step: a, tool: ${task} }\n`,
+    );
+  await register(playbook("callee/part"));
+  await calling("callers/direct", "{ kind: playbook, path: callee/part }");
+  await calling("callers/within", "[{ one: { kind: noop } }, { two: { kind: playbook, path: callee/part } }]");
+  await calling("callers/before", "{ kind: playbook, path: callee/part }");
+  await calling("callers/before", "{ kind: noop }");
+  await calling("callers/mention", '{ kind: noop, result: "callee/part" }');
+  await calling("callers/longer", "{ kind: playbook, path: callee/part2 }");
+  const pathsOf = async (query: string) => {
+    const { status, body } = await get(`/api/catalog?${query}`);
+    assert.equal(status, 200);
+    return (body["resources"] as Body[]).map(({ path }) => path);
+  };
+  assert.deepEqual(await pathsOf("calls=callee/part"), ["callers/direct", "callers/within"]);
+  assert.deepEqual(await pathsOf("calls=callee/part&prefix=callers/w"), ["callers/within"]);
+  assert.deepEqual(await pathsOf(`calls=${encodeURIComponent('" || true || "')}`), []);
+  assert.equal((await get("/api/catalog?calls=")).status, 422);
+  assert.equal((await get("/api/catalog?calls=%00")).status, 422);
+});
+
 test("versions are listed newest first, by pages", async () => {
   for (const tag of ["a", "b", "c"]) await register(playbook("listed/versions", tag));
   const first = await get("/api/catalog/versions/listed/versions?limit=2");

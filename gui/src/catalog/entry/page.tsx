@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { Play } from "lucide-react";
 import { lazy, type ReactNode, Suspense } from "react";
 import "../../styles/catalog.css";
 import { catalogEntry } from "../../api/queries.ts";
@@ -15,6 +16,7 @@ import { RunForm } from "../run/form.tsx";
 import { EntryCredentials } from "./credentials.tsx";
 import { EntryExecutions } from "./executions.tsx";
 import { EntryKeychain } from "./keychain.tsx";
+import { EntryOverview } from "./overview.tsx";
 import { EntryPaused, PauseEntry } from "./pause.tsx";
 import { ENTRY_TABS, type EntryTab } from "./tabs.ts";
 import { Versions } from "./versions.tsx";
@@ -25,6 +27,7 @@ const PlaybookGraph = lazy(() =>
   import("../../execution/graph/graph.tsx").then(({ PlaybookGraph: it }) => ({ default: it })),
 );
 const TITLES: Record<EntryTab, string> = {
+  overview: "Overview",
   run: "Run",
   document: "Document",
   graph: "Graph",
@@ -46,7 +49,9 @@ export function EntryPage(): ReactNode {
   if (entry.isError) return <ProblemPanel error={entry.error} again={() => void entry.refetch()} />;
   if (entry.data === undefined) return <p className="quiet">Loading …</p>;
   const tabs = isRun(entry.data.kind) ? ENTRY_TABS : OF_OTHERS;
-  const shown = tab !== undefined && tabs.includes(tab) ? tab : (tabs[0] ?? "document");
+  // Who comes with a run's inputs is about to run it again.
+  const first = isRun(entry.data.kind) && from !== undefined ? "run" : (tabs[0] ?? "document");
+  const shown = tab !== undefined && tabs.includes(tab) ? tab : first;
   return (
     <div className="stack">
       <Head entry={entry.data} isOld={version !== undefined} />
@@ -65,6 +70,7 @@ export function EntryPage(): ReactNode {
         ))}
       </nav>
       <Suspense fallback={<p className="quiet">Loading …</p>}>
+        {shown === "overview" && <EntryOverview entry={entry.data} />}
         {shown === "run" && <RunForm key={entry.data.catalog_id} entry={entry.data} from={from} />}
         {shown === "document" && <Editor label="Document" value={entry.data.content} />}
         {shown === "graph" && <PlaybookGraph payload={entry.data.payload} />}
@@ -107,6 +113,12 @@ function Head({ entry, isOld }: { entry: Resource; isOld: boolean }): ReactNode 
             Edit …
           </Link>
         </AllowedLink>
+        {isRun(entry.kind) && (
+          <Link from="/entry/$" to="." search={(before) => ({ ...before, tab: "run" })} className="button main">
+            <Play className="icon" aria-hidden="true" />
+            Run …
+          </Link>
+        )}
       </div>
     </div>
   );

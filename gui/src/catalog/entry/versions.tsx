@@ -6,6 +6,7 @@ import type { CatalogItem, Resource } from "../../api/types.ts";
 import { Ago } from "../../parts/now.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { DiffView } from "../diff/view.tsx";
+import { RollBack } from "./roll-back.tsx";
 
 const route = getRouteApi("/entry/$");
 
@@ -26,10 +27,16 @@ export function Versions({
     <div className="split versions">
       <section className="panel stack">
         {other === undefined ? (
-          <p>This is the first version.</p>
+          <div className="row spread">
+            <p>This is the first version.</p>
+            {rows[0] !== undefined && current.version < rows[0].version && <RollBack old={current} />}
+          </div>
         ) : (
           <>
-            <Choice rows={rows} from={other} to={current.version} />
+            <div className="row spread">
+              <Choice rows={rows} from={other} to={current.version} />
+              {rows[0] !== undefined && current.version < rows[0].version && <RollBack old={current} />}
+            </div>
             <Diff path={path} from={other} to={current} />
           </>
         )}
