@@ -15,10 +15,12 @@ export function Field({
   problem?: string | undefined;
 }): ReactNode {
   const id = `input-${field.name}`;
+  const title = titleOf(field);
   const about = [field.description !== "" && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean);
   return (
     <div className="field" data-invalid={problem !== undefined}>
       <label htmlFor={id}>
+        {title !== undefined && <span>{title}</span>}
         <span className="mono">{field.name}</span>
         <span className="quiet">{kindText(field)}</span>
       </label>
@@ -42,6 +44,12 @@ export function Field({
       )}
     </div>
   );
+}
+
+/** What its author calls it, where that is another word. */
+function titleOf({ name, schema }: InputField): string | undefined {
+  const title = own(schema, "title");
+  return typeof title === "string" && title.toLowerCase() !== name.toLowerCase() ? title : undefined;
 }
 
 function kindText({ kind, required, schema, secret }: InputField): string {
