@@ -56,6 +56,22 @@ test("a schedule has its next times and a calendar; it is fired by hand, turned 
   await page.close();
 });
 
+test("a backfill says how many times it would be and where gaps are before it starts; then its page follows", async () => {
+  const page = await opened(`/triggers/${await triggerId("nightly")}`);
+  await page.getByRole("button", { name: "Backfill …" }).click();
+  const dialog = page.getByRole("dialog", { name: "Make up for times of nightly" });
+  await dialog.getByLabel("From").fill("2026-01-05T00:00");
+  await dialog.getByLabel("to", { exact: true }).fill("2026-01-04T00:00");
+  // The browser logs the refusal.
+  page.removeAllListeners("console");
+  await dialog.getByRole("alert").waitFor();
+  await dialog.getByLabel("to", { exact: true }).fill("2026-01-10T00:00");
+  await dialog.getByRole("heading", { name: /^5 times; for 5 / }).waitFor();
+  await dialog.getByRole("button", { name: "Start 5 executions" }).click();
+  await page.waitForURL(/\/executions\/bulk\/\d+/);
+  await page.close();
+});
+
 test("a webhook shows its address, and what came of its deliveries", async () => {
   const id = await triggerId("pushed");
   const deliver = async (branch: string) =>

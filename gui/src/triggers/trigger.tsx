@@ -7,6 +7,7 @@ import { Ago, useNow } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { momentText, whenText } from "../parts/time.ts";
 import { useTitle } from "../parts/title.ts";
+import { Backfill } from "./backfill.tsx";
 import { Calendar } from "./calendar.tsx";
 import { FireNow, Toggle } from "./deeds.tsx";
 import { Fires } from "./fires.tsx";
@@ -70,6 +71,7 @@ function Head({ trigger }: { trigger: Trigger }): ReactNode {
       </div>
       <div className="row">
         <Toggle trigger={trigger} />
+        {kind === "schedule" && <Backfill trigger={trigger} />}
         <FireNow trigger={trigger} />
       </div>
     </div>
