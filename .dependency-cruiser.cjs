@@ -115,7 +115,8 @@ const ROOMS = {
     run: ["watch", "documents", "progress", "server", "terminal", "command-line"],
     executions: ["watch", "documents", "progress", "server", "terminal", "command-line"],
     secrets: ["watch", "server", "terminal", "command-line"],
-    triggers: ["server", "terminal", "command-line"],
+    // A backfill is a bulk operation, and is followed as such.
+    triggers: ["executions", "server", "terminal", "command-line"],
     watch: ["documents", "progress", "server", "terminal", "command-line"],
     access: ["server", "terminal", "command-line"],
     documents: ["server", "terminal", "command-line"],
@@ -131,7 +132,8 @@ const ROOMS = {
   },
   language: {
     load: ["document", "document/source", "document/triggers", "views"],
-    document: ["document/source", "document/triggers", "template", "words"],
+    document: ["document/source", "document/triggers", "document/inputs", "template", "words"],
+    "document/inputs": ["document/source"],
     "document/triggers": ["document/source", "words"],
     "document/source": ["words"],
     template: ["expression", "expression/parsing", "views", "words"],
@@ -181,7 +183,8 @@ const ROOMS = {
     // A tool that runs an execution again reads the same body.
     mcp: ["executions", "http", "streams"],
     results: ["http"],
-    triggers: ["http"],
+    // A backfill is a bulk operation.
+    triggers: ["executions", "http"],
     statistics: ["http"],
     webhooks: ["http"],
     system: ["http"],
@@ -190,6 +193,7 @@ const ROOMS = {
   schema: {
     routes: ["triggers", "api", "api/waits", "rules", "words"],
     triggers: ["api", "words"],
+    inputs: ["words"],
     documents: ["triggers", "api", "words"],
     api: ["api/waits", "rules", "words"],
     "api/waits": ["words"],
@@ -197,7 +201,7 @@ const ROOMS = {
   },
   services: {
     login: ["credentials", "access"],
-    bulk: ["executions", "access", "*"],
+    bulk: ["triggers", "executions", "access", "*"],
     signals: ["orchestration", "access"],
     approvals: ["orchestration", "access", "catalog", "*"],
     triggers: ["executions", "access", "catalog", "*"],

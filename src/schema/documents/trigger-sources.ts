@@ -21,10 +21,7 @@ export const WebhookHmac = map({
 });
 
 const verify = map({
-  preset: key(
-    v.picklist(WEBHOOK_PRESETS),
-    "How the sender proves who it is; `none` accepts everything from anybody.",
-  ),
+  preset: key(v.picklist(WEBHOOK_PRESETS), "How the sender proves who it is; `none` accepts everything from anybody."),
   secret: key(
     v.union([text, v.array(text)]),
     "Credential with the secret; of several any one fits, as while a secret is changed.",

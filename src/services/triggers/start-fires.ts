@@ -171,7 +171,8 @@ async function decideFire(
 ): Promise<FireOutcome | undefined> {
   const { overlap } = trigger.definition;
   if (overlap === "cancel_running") {
-    for (const id of open) await deps.executions.cancel(id, { reason: "The trigger's next execution is about to start", cascade: true });
+    for (const id of open)
+      await deps.executions.cancel(id, { reason: "The trigger's next execution is about to start", cascade: true });
     open.clear();
   }
   // One that waits keeps its place before those that came later.

@@ -52,7 +52,12 @@ function readCron(reading: Reading, place: Place | undefined): string[] {
 function readZone(reading: Reading, place: Place | undefined): string {
   const name = textOf(place) ?? "UTC";
   if (isTimeZone(name)) return name;
-  reading.report("wrong-trigger", place, `\`${name}\` is not a known time zone`, "write a name such as `Europe/Berlin`");
+  reading.report(
+    "wrong-trigger",
+    place,
+    `\`${name}\` is not a known time zone`,
+    "write a name such as `Europe/Berlin`",
+  );
   return "UTC";
 }
 
