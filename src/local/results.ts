@@ -59,13 +59,13 @@ export function createLocalResults(
     kind: "disk",
     async save(ref, text, keeping = {}) {
       const json = typeof text === "string" ? text : Buffer.from(text.buffer, text.byteOffset, text.length).toString();
-      const sha256 = createHash("sha256").update(json).digest("hex");
-      const bytes = Buffer.byteLength(json);
+      const sha256 = createHash("sha256").update(text).digest("hex");
+      const bytes = typeof text === "string" ? Buffer.byteLength(text) : text.byteLength;
       await forget(ref);
       const expiresAt = expiryOf(keeping, now);
       kept.set(ref, { sha256, ...(await bodies.write(json, bytes)), ...(expiresAt !== undefined && { expiresAt }) });
       scopes.saved(ref, keeping.scope);
-      saved?.({ ref, json, bytes, sha256 });
+      saved?.({ ref, json, bytes, sha256, ...(keeping.isFile === true && typeof text !== "string" && { file: text }) });
       const store = keeping.store ?? (bytes <= KV_BYTES_MAX ? "kv" : "disk");
       return {
         ...{ sha256, bytes, store },
@@ -102,6 +102,8 @@ export interface SavedPayload {
   json: string;
   bytes: number;
   sha256: string;
+  /** The bytes of a file that a task has stored. */
+  file?: Uint8Array;
 }
 
 /** The texts of payloads: the first in memory, the others in files of a temporary folder, made when the first one needs it. */

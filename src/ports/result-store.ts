@@ -40,6 +40,8 @@ export interface ResultKeeping {
    * not complete: the server completes the reference.
    */
   withReport?: true;
+  /** A file, no result: bytes of any type, which nothing may be sealed in. The sealing layer refuses one with a secret in it. */
+  isFile?: true;
   /** The payload is to be sealed as a whole. Stores never see this flag: the sealing layer removes it. */
   sensitive?: true;
 }

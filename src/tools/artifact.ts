@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject, own } from "../schema/words/j
 import { asManifest, asTasksManifest, type Manifest, type TasksManifest } from "../schema/words/manifest.ts";
 import { answering, configurationError } from "./contract/task-config.ts";
 import type { Tool, ToolCall } from "./contract/tool.ts";
+import { newArtifact } from "./put-artifact.ts";
 
 /** What {@link createArtifactTool} takes. */
 export interface ArtifactOptions {
@@ -13,15 +14,18 @@ export interface ArtifactOptions {
 
 /**
  * `artifact` (alias `result`): reads a stored result by its reference (language document, section 8), of a manifest what its
- * parts come to, one part in memory at a time. What cannot be read fails with REFERENCE_NOT_AVAILABLE.
+ * parts come to, one part in memory at a time. What cannot be read fails with REFERENCE_NOT_AVAILABLE. With `action: put` it stores a file.
  */
 export function createArtifactTool({ store }: ArtifactOptions): Tool {
   return {
     run: (call) =>
       answering(async () => {
         const action = call.config["action"] ?? "get";
+        if (action === "put") return { status: "ok", data: null, artifact: newArtifact(call.config) };
         if (action !== "get") {
-          throw configurationError(`The artifact task knows the action "get" only, got ${JSON.stringify(action)}.`);
+          throw configurationError(
+            `The artifact task knows the actions "get" and "put", got ${JSON.stringify(action)}.`,
+          );
         }
         const wanted = requestOf(call);
         const work = typeof wanted === "string" ? referenced(wanted) : wholeManifest(wanted);

@@ -582,7 +582,7 @@ ${ONE}`,
     name: "literals that a kind does not take; templates are left to the run",
     text: tool(
       [
-        "{ kind: artifact, action: put, ref: r }",
+        "{ kind: artifact, action: pop, ref: r }",
         "{ kind: nats, operation: kv_fetch, bucket: b }",
         "{ kind: mcp, server: s, method: tools/run, transport: sse }",
         "{ kind: http, url: u, method: PSOT, verify_ssl: maybe }",
@@ -608,7 +608,7 @@ ${ONE}`,
       "13:59 wrong-option",
       "14:42 wrong-option",
     ],
-    hint: "it is one of get",
+    hint: "it is one of get, put",
   },
 ];
 

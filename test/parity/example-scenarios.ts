@@ -38,6 +38,7 @@ export function exampleScenarios({ api, mcp, nobody, csv }: ExampleServers): Sce
     example("python_stats", { values: ["one"] }, fails),
     example("shell_artifact"),
     example("shell_artifact", { numbers: 20_000 }),
+    example("store_files", {}, parts),
     example("paginated_users", { page_size: 10 }),
     example("paginated_users", { base_url: nobody }, fails),
     example("joined_pages", { page_size: 7 }),

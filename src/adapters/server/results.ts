@@ -46,7 +46,7 @@ export function createServerResults(
         return { sha256: "", bytes: attachment.payload.byteLength };
       }
       const { command, attempt } = claim.work;
-      const { contentType: content_type, sensitive: _, withReport: __, ...kept } = keeping;
+      const { contentType: content_type, sensitive: _, withReport: __, isFile: ___, ...kept } = keeping;
       const place = { ref, worker, command_id: command.command_id, attempt };
       // As the author wrote it: the server says what it does not know.
       const query = { ...place, content_type, ...kept } as RouteInput<typeof RESULT_ROUTES.save>["query"];

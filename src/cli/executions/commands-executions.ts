@@ -1,12 +1,7 @@
 import { ORIGIN_KINDS } from "../../schema/rules/origin.ts";
-import type { CliArgument, CliCommand, CliCommandSet, CliEntry, CliOption } from "../command-line/command.ts";
+import type { CliCommand, CliEntry, CliOption } from "../command-line/command.ts";
 import { NO_COLOR, SERVER_OPTIONS, WHICH_SERVER } from "../command-line/common-options.ts";
-
-const EXECUTION: CliArgument = {
-  name: "execution",
-  summary: "Id of the execution, or the start of it where no other one begins so",
-  optional: true,
-};
+import { EXECUTION, RESULT_COMMANDS } from "./commands-results.ts";
 
 const LAST: CliOption = { name: "last", summary: "The execution that was started last, instead of an id" };
 
@@ -296,33 +291,6 @@ Examples
   load: async () => (await import("./workers.ts")).showWorkers,
 };
 
-const RESULT: CliCommandSet = {
-  name: "result",
-  summary: "Fetch a stored result by its reference",
-  commands: [
-    {
-      ...{ name: "get", summary: "Fetch the payload" },
-      arguments: [{ name: "ref", summary: "Its reference, noetl://execution/…, as events and results show it" }],
-      options: [
-        { name: "output", short: "o", value: "FILE", summary: "Write it to this file; - writes to standard output" },
-        ...SERVER_OPTIONS,
-      ],
-      load: async () => (await import("./result.ts")).getResult,
-    },
-  ],
-  details: `The payload is written as it was stored, and its checksum is compared at the end. A payload that is long (over 1 MiB) or
-not text is not written to a terminal, unless '-o -' requests it. A file gets its name only when it is complete.
-With --json standard output holds one object: ref, content_type, bytes, sha256, and payload, or with -o the file.
-
-Exit codes
-  0 fetched   1 the server cannot be reached, or the payload is damaged
-  2 no such result, or it cannot be shown on a terminal
-
-Examples
-  flow result get noetl://execution/7211/step/load/task/load/run/9 | jq '.rows | length'
-  flow result get noetl://execution/7211/step/load/task/load/run/9 -o rows.json`,
-};
-
 const LINEAGE: CliCommand = {
   name: "lineage",
   summary: "Show where an execution comes from, and what came from it",
@@ -384,5 +352,5 @@ export const EXECUTION_COMMANDS: readonly CliEntry[] = [
   RERUN,
   CANCEL,
   WORKERS,
-  RESULT,
+  ...RESULT_COMMANDS,
 ];

@@ -8,7 +8,7 @@ import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { type OpenAnswer, openAnswer } from "../server/client.ts";
-import { serverTarget } from "../server/target.ts";
+import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { jsonText } from "../terminal/text.ts";
 
 /** Longest payload that is printed on a terminal. */
@@ -23,8 +23,12 @@ interface ReceivedPayload {
 /** `flow result get <ref>`: a stored payload, to standard output or to a file. */
 export async function getResult(input: CliInput): Promise<number> {
   const [ref = ""] = input.arguments;
+  return await fetchPayload(input, await serverTarget(input, loadConfig(input.io.environment)), ref);
+}
+
+/** Fetches a payload to where the options say. Returns the exit code; throws `FlowError` as {@link openAnswer} does, and USAGE. */
+export async function fetchPayload(input: CliInput, target: ServerTarget, ref: string): Promise<number> {
   const { options, io } = input;
-  const target = await serverTarget(input, loadConfig(io.environment));
   const payload = await openAnswer(target, RESULT_ROUTES.resolveApi, { query: { ref }, signal: io.signal });
   const output = textOption(options, "output");
   const contentType = payload.headers.get("content-type") ?? "";

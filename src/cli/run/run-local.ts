@@ -25,6 +25,7 @@ import { cleanText } from "../terminal/text.ts";
 import { createRecorder } from "../watch/record.ts";
 import { prepareOutcome, writeWarnings } from "../watch/summary.ts";
 import { createWatch, runWatched, type Watch } from "../watch/watched-run.ts";
+import { keepArtifacts } from "./local-artifacts.ts";
 
 /**
  * Runs one playbook in this process, from its document to its outcome. Returns the exit code; throws `FlowError` if the run
@@ -39,7 +40,7 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
   const watch = createWatch();
   const signals = signalsOf(options).map((signal) => ({ signal, afterMs: 0 }));
   const answer = await answersOf(input, watch);
-  const parts = buildRuntime(config, await credentialsFile(config, options, io.folder), watch, { signals, answer });
+  const parts = buildRuntime(config, await credentialsFile(config, options, io.folder), watch, { signals, answer, io });
   const { runtime, tools, secretSource } = parts;
   try {
     const playbook = await withReuse(await loadNamed(runtime, input.arguments[0] ?? "", io), input, parts);
@@ -132,11 +133,12 @@ function buildRuntime(
   config: Config,
   credentials: string | undefined,
   watch: Watch,
-  told: { signals: readonly LocalSignal[]; answer: AnswerApproval },
+  { io, ...told }: { signals: readonly LocalSignal[]; answer: AnswerApproval; io: CliIo },
 ): RuntimeParts {
   let tools: ToolRegistry | undefined;
   let reused: Reuse | undefined;
   const secretSource = openSecretSource(config, config.httpAllowPrivate);
+  const keepFile = keepArtifacts(io);
   const runtime = createLocalRuntime({
     tools: (store) => {
       tools = createToolRegistry({
@@ -160,7 +162,10 @@ function buildRuntime(
       watch.recorder?.observe(state, events);
       watch.progress.observe(watch.model.observe(state, events), events);
     },
-    saved: (payload) => watch.recorder?.payload(payload),
+    saved(payload) {
+      if (payload.file === undefined) watch.recorder?.payload(payload);
+      else keepFile(payload);
+    },
     log: (line) => watch.progress.log(line),
   });
   const reuse = (chosen: Reuse) => {

@@ -12,7 +12,9 @@ import { QUOTE_LINE } from "./source/syntax-slips.ts";
  */
 export function checkSettings(reading: Reading, task: Place, kind: string, fields: ReadonlyMap<string, Place>): void {
   const map: Place = { ...task, fields };
-  for (const keys of ofKind(KIND_NEEDS, kind) ?? []) checkNeed(reading, task, kind, map, keys);
+  const isPut = kind === "artifact" && literal(field(map, "action")?.value)?.toLowerCase() === "put";
+  const needs = isPut ? [["file"], ["content", "content_b64"]] : ofKind(KIND_NEEDS, kind);
+  for (const keys of needs ?? []) checkNeed(reading, task, kind, map, keys);
   if (kind === "mcp" && field(map, "tool") === undefined && textOf(field(map, "method")) === "tools/call") {
     incomplete(reading, task, "the mcp task calls a tool and has no `tool`", "`method: tools/list` shows them");
   }

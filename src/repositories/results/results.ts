@@ -180,3 +180,29 @@ export function isFinalResult(sql: ISql) {
   return sql`(r.scope <> 'step' and r.execution_id = owner.execution_id
     and coalesce(strpos(owner.result::text, '"' || substring(r.ref from '^noetl://execution/[0-9]+/step/[^/]+/')) > 0, false))`;
 }
+
+const ARTIFACT = columnsOf(result, ["ref", "contentType", "bytes", "sha256", "createdAt"]);
+
+/** A file that a task has stored. */
+export type ArtifactRow = RowOf<typeof ARTIFACT>;
+
+/**
+ * The files of an execution, oldest first, at most `limit`: those that its log names. What a lost claim stored before it was lost, and no task
+ * has reported, is no file of it. The log is looked through only where something is stored, and of that the segments that name a file.
+ */
+export async function listArtifacts({ sql }: Database, executionId: string, limit: number): Promise<ArtifactRow[]> {
+  const pattern = 'noetl://execution/[0-9]+/step/[^"/]+/task/[^"/]+/run/[^"/]+/artifact/[^"/]+';
+  return await sql<ArtifactRow[]>`
+    with stored as materialized (
+      select * from flow.result
+      where execution_id = ${executionId} and writing = '' and ref like 'noetl://execution/%/run/%/artifact/%'
+        and (expires_at is null or expires_at > now())
+      order by created_at, ref limit ${limit}
+    ), named as materialized (
+      select distinct found.part[1] as ref
+      from flow.event_log as l, regexp_matches(coalesce(l.body, l.result::text), ${`(${pattern})`}, 'g') as found (part)
+      where l.execution_id = ${executionId} and l.event_id > ${executionId}::bigint
+        and exists (select from stored) and strpos(coalesce(l.body, l.result::text), '/artifact/') > 0
+    )
+    select ${ARTIFACT(sql)} from stored where ref in (select ref from named) order by created_at, ref`;
+}

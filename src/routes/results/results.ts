@@ -1,11 +1,12 @@
 import type { Context } from "hono";
 import type * as v from "valibot";
-import type { ResolveQuery } from "../../schema/api/results.ts";
+import { ARTIFACTS_MAX, type ResolveQuery } from "../../schema/api/results.ts";
 import { RESULT_ROUTES } from "../../schema/routes/results.ts";
 import { notOfClaim } from "../../schema/rules/claim-refusals.ts";
 import { lifetimeMs } from "../../schema/rules/durations.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import { placeOfArtifact } from "../../schema/words/result.ts";
 import type { Sealing } from "../../services/credentials/sealing.ts";
 import type { checkReading } from "../../services/executions/check-read-access.ts";
 import type { Results } from "../../services/results/results.ts";
@@ -14,14 +15,14 @@ import { claimedExecution } from "../http/claimed-execution.ts";
 import { limitedBody } from "../http/read-body.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
-import { invalid } from "../http/validate.ts";
+import { invalid, pathId } from "../http/validate.ts";
 import { shownResult } from "./result-headers.ts";
 
 type CheckReading = ReturnType<typeof checkReading>;
 
 /** Stored results (interface specification, Results and lifecycle). `bytesMax` bounds what is kept. */
 export function resultRoutes(
-  results: Pick<Results, "upload" | "read">,
+  results: Pick<Results, "upload" | "read" | "artifacts">,
   sealing: Pick<Sealing, "openResult">,
   bytesMax: number,
   check: CheckReading,
@@ -64,6 +65,17 @@ export function resultRoutes(
           meta: saved.meta,
         });
       },
+    },
+    artifacts: async ({ params, json }) => {
+      const rows = await results.artifacts(pathId(params.execution_id, "execution"), ARTIFACTS_MAX + 1);
+      const artifacts = rows.slice(0, ARTIFACTS_MAX).flatMap(({ ref, contentType, bytes, sha256, createdAt }) => {
+        const place = placeOfArtifact(ref);
+        if (place === undefined) return [];
+        const { name, step, task } = place;
+        const about = { content_type: contentType, bytes, sha256, created_at: createdAt.toISOString() };
+        return [{ name, step, task, ref, ...about }];
+      });
+      return json({ artifacts, truncated: rows.length > ARTIFACTS_MAX });
     },
     resolve: ({ query }, c) => read(c, query),
     resolveApi: ({ query }, c) => read(c, query),
@@ -134,6 +146,8 @@ const NAME_MAX = 80;
 
 /** A name for the file of a payload: its step and task, of letters that mean nothing to any system. */
 function fileNameOf(ref: string, contentType: string): string {
+  const file = placeOfArtifact(ref)?.name;
+  if (file !== undefined) return file.replaceAll(/[^\w .-]+/g, "_").slice(-NAME_MAX);
   const [, step = "result", task = ""] = /\/step\/([^/]+)\/task\/([^/]+)\//.exec(ref) ?? [];
   const name = `${step}-${task}`.replace(/[^\w-]+/g, "_").replace(/^[-_]+|[-_]+$/g, "");
   const extension = /[/+]json *(;|$)/.test(contentType) ? "json" : "bin";

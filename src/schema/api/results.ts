@@ -142,3 +142,28 @@ export function currentRef(reference: JsonObject): JsonObject {
   if (kind !== "temp_ref" && today === store) return reference;
   return { ...reference, kind: "result_ref", ...defined({ store: today }) };
 }
+
+/** A file that a task has stored (`artifact` with `action: put`). */
+export const ArtifactItem = v.object({
+  name: v.string(),
+  step: v.string(),
+  task: v.string(),
+  ref: v.pipe(
+    v.string(),
+    v.description("Its content is at `GET /api/results/resolve?ref=…`, parts of it with `Range`."),
+  ),
+  content_type: v.pipe(v.string(), v.description("As its author says.")),
+  bytes: v.number(),
+  sha256: v.string(),
+  created_at: Timestamp,
+});
+export type ArtifactItem = v.InferOutput<typeof ArtifactItem>;
+
+/** Most files of an execution that are listed. */
+export const ARTIFACTS_MAX = 1_000;
+
+/** Answer of `GET /api/executions/{execution_id}/artifacts`: in the order in which they were stored. */
+export const ArtifactsAnswer = v.object({
+  artifacts: v.array(ArtifactItem),
+  truncated: v.pipe(v.boolean(), v.description(`There are more than the ${ARTIFACTS_MAX} that are listed.`)),
+});

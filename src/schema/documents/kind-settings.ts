@@ -35,7 +35,7 @@ export const KIND_OPTIONS: Readonly<Record<string, Readonly<Record<string, reado
   nats: { operation: KV, action: KV, format: ["auto", "text"] },
   playbook: { mode: ["sync", "async"] },
   mcp: { method: ["health", "tools/list", "tools/call"], transport: ["streamable_http", "sse"] },
-  artifact: { action: ["get"] },
+  artifact: { action: ["get", "put"] },
   transfer: {
     mode: ["append", "insert", "replace", "overwrite", "truncate", "upsert", "merge"],
     "source.type": ["http", "sqldb", "postgres", "sql", "duckdb"],

@@ -1,4 +1,4 @@
-import { ResolveQuery, SaveResultAnswer, SaveResultQuery } from "../api/results.ts";
+import { ArtifactsAnswer, ResolveQuery, SaveResultAnswer, SaveResultQuery } from "../api/results.ts";
 import { JsonValue } from "../words/wire.ts";
 import { contract } from "./contract.ts";
 
@@ -27,6 +27,15 @@ export const RESULT_ROUTES = {
     bodyLimit: "result",
     answer: SaveResultAnswer,
     refusals: [409, 413, 422, 507],
+  }),
+  artifacts: contract({
+    method: "get",
+    path: "/api/executions/:execution_id/artifacts",
+    summary: "The files that tasks of an execution have stored, with type, size and checksum",
+    access: "operator",
+    user: { action: "view", of: "execution" },
+    answer: ArtifactsAnswer,
+    refusals: [404, 422],
   }),
   resolve: RESOLVE,
   /** The same where a prefix of `/api` alone is let through. */

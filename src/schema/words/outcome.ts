@@ -58,6 +58,15 @@ export interface LargeJson {
   outline: Json;
 }
 
+/** A file that a task stores beside its result. */
+export interface NewArtifact {
+  /** The name of a file, without folders. */
+  name: string;
+  /** Media type, as its author says; never believed where it is shown. */
+  contentType: string;
+  content: Uint8Array<ArrayBuffer>;
+}
+
 /** What a tool answers. It never throws for a failure of the work: that is `status: "error"` with an `error`. */
 export interface ToolResult {
   status: "ok" | "error";
@@ -71,6 +80,8 @@ export interface ToolResult {
   http?: { status: number; headers: JsonObject };
   pg?: { code: string; sqlstate: string };
   py?: { exception: string; traceback: string };
+  /** To be stored; `data` then says where. */
+  artifact?: NewArtifact;
   /** The execution that a task of kind `playbook` called. Not `data.execution_id`: a child's own result may have a field of that name. */
   childId?: string;
 }

@@ -113,3 +113,26 @@ export type LoopPart = {
 export function kvRowPlace(ref: string): { bucket: string; key: string } {
   return { bucket: "flow.result", key: ref };
 }
+
+/** Where a file stands that a task has stored. */
+export interface ArtifactPlace {
+  executionId: string;
+  step: string;
+  task: string;
+  /** The run of the task. */
+  run: string;
+  name: string;
+}
+
+const ARTIFACT = /^noetl:\/\/execution\/([^/]+)\/step\/([^/]+)\/task\/([^/]+)\/run\/([^/]+)\/artifact\/([^/]+)$/;
+
+/** What the reference of a file says; undefined for a reference of a result. */
+export function placeOfArtifact(ref: string): ArtifactPlace | undefined {
+  try {
+    const [executionId, step, task, run, name] = (ARTIFACT.exec(ref) ?? []).slice(1).map(decodeURIComponent);
+    const isWhole = executionId !== undefined && step !== undefined && task !== undefined && run !== undefined;
+    return isWhole && name !== undefined ? { executionId, step, task, run, name } : undefined;
+  } catch {
+    return undefined;
+  }
+}

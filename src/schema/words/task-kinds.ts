@@ -103,7 +103,11 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     access_token: "Bearer token that is sent instead of `auth`.",
   },
   artifact: {
-    action: "get.",
+    action: "get (default) or put.",
+    file: "put: name of the file, without folders.",
+    content: "put: text of the file; anything else is written as JSON.",
+    content_b64: "put: the file's bytes in base64.",
+    content_type: "put: media type; default by the name's ending.",
     uri: "Reference of the stored result.",
     ref: "Reference of the stored result.",
     result_ref: "Reference of the stored result.",

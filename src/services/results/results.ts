@@ -2,8 +2,9 @@ import { setImmediate } from "node:timers/promises";
 import type { PayloadStore } from "../../ports/payload-store.ts";
 import type { WritableResultStore } from "../../ports/result-store.ts";
 import type { Database } from "../../repositories/database/database.ts";
+import { findExecution } from "../../repositories/executions/execution-list.ts";
 import { takeAll, takeExpired } from "../../repositories/results/delete.ts";
-import { type ClaimKey, findResult } from "../../repositories/results/results.ts";
+import { type ArtifactRow, type ClaimKey, findResult, listArtifacts } from "../../repositories/results/results.ts";
 import { executionOfRef, JSON_TYPE, type ResultCompression, type ResultScope } from "../../schema/api/results.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
@@ -50,6 +51,8 @@ export interface Results
   upload(upload: ResultUpload): Promise<KeptResult>;
   /** What a reference leads to, for outside readers. Throws `FlowError` REFERENCE_NOT_AVAILABLE. */
   read(ref: string): Promise<OpenedResult>;
+  /** The files that tasks of an execution have stored, oldest first, at most `limit`. Throws `FlowError` NOT_FOUND. */
+  artifacts(executionId: string, limit: number): Promise<ArtifactRow[]>;
   /** Takes away the results of executions, at most `limit`, and gives how many. Their payloads follow, at the latest soon. */
   removeOf(executionIds: readonly string[], limit: number): Promise<number>;
   /** Deletes payloads that are past their time, at most `limit`, and gives how many. */
@@ -127,6 +130,7 @@ export function createResults(deps: ResultsDeps): Results {
         throw notAvailable(ref, "its step has ended, and it ended with that");
       return reader.opened(ref, found);
     },
+    artifacts: (executionId, limit) => artifactsOf(database, executionId, limit),
     async load(ref) {
       const { found } = await findStored(database, ref);
       return await jsonOf(ref, (await reader.all(ref, found)).toString("utf8"));
@@ -149,6 +153,13 @@ export function createResults(deps: ResultsDeps): Results {
     idle: ends.idle,
     close: ends.close,
   };
+}
+
+async function artifactsOf(database: Database, executionId: string, limit: number): Promise<ArtifactRow[]> {
+  const rows = await listArtifacts(database, executionId, limit);
+  if (rows.length === 0 && (await findExecution(database, executionId)) === undefined)
+    throw new FlowError("NOT_FOUND", `Execution ${executionId} does not exist`);
+  return rows;
 }
 
 /** The stored result of a reference that may be read. Throws `FlowError` REFERENCE_NOT_AVAILABLE. */

@@ -3,6 +3,7 @@ import { mayBeSealed, openSealed, type Secrets } from "../../engine/sealing/secr
 import type { ChildRunner } from "../../ports/children.ts";
 import type { WritableResultStore } from "../../ports/result-store.ts";
 import type { Command } from "../../schema/words/command.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
@@ -103,6 +104,10 @@ function sealedResults(results: WritableResultStore, { secrets, sealerOf, seal, 
     kind: results.kind,
     load: async (ref) => await open(await results.load(ref)),
     async save(ref, text, keeping) {
+      if (keeping?.isFile === true) {
+        checkFile(ref, text, secrets);
+        return await results.save(ref, text, keeping);
+      }
       // No secret is known that could be in it.
       if (typeof text !== "string" && secrets.isEmpty && keeping?.sensitive !== true)
         return await results.save(ref, text, keeping);
@@ -113,6 +118,14 @@ function sealedResults(results: WritableResultStore, { secrets, sealerOf, seal, 
       return await results.save(ref, sealer === undefined ? json : sealedWhole(json, secrets, sealer), rest);
     },
   };
+}
+
+/** A file is for people and other programs, who could not open what is sealed. Throws `FlowError` INVALID_INPUT. */
+function checkFile(ref: string, content: string | Uint8Array, secrets: Secrets): void {
+  if (secrets.isEmpty) return;
+  const text = typeof content === "string" ? content : new TextDecoder().decode(content);
+  if (secrets.hide(text) === text && secrets.hide(ref) === ref) return;
+  throw new FlowError("INVALID_INPUT", "The file was not stored: it holds a secret of this step. Leave that out");
 }
 
 /** As a whole; and the credentials' own values separately, because people who may see the result may not see those. */

@@ -11,7 +11,7 @@ import type { ResultAbout, StoredResult } from "../../schema/words/result.ts";
 import { type Accumulation, createAccumulation } from "./accumulate.ts";
 import type { TaskRun } from "./command-context.ts";
 import type { PipelineRun } from "./pipeline-run.ts";
-import { type Kept, type ResultPlace, storeLarge, storeResult } from "./store-result.ts";
+import { type Kept, type ResultPlace, storeArtifact, storeLarge, storeResult } from "./store-result.ts";
 
 /** Bytes that an error takes in the state, roughly. */
 const ERROR_BYTES = 256;
@@ -53,6 +53,10 @@ async function store(run: PipelineRun, { task, taskRunId }: TaskRun, answer: Too
   const where = placeOf(run, task, runs?.nextId(taskRunId) ?? taskRunId);
   const results = isLastOf(run, task) ? travelling(run.context.deps.results) : run.context.deps.results;
   const config = configOf(run, task);
+  if (answer.artifact !== undefined) {
+    const data = await storeArtifact(run.context.deps.results, where, answer.artifact);
+    return await storeResult(results, where, data, undefined, { ...config, sensitive: false });
+  }
   const kept =
     (await storeLarge(results, where, answer, config)) ??
     (await storeResult(results, where, dataOf(answer), answer.virtual, config));

@@ -7,7 +7,7 @@ import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../sch
 import { isDeeper, RESULT_DEPTH_MAX } from "../../schema/words/json-depth.ts";
 import { jsonText } from "../../schema/words/json-text.ts";
 import type { Manifest } from "../../schema/words/manifest.ts";
-import type { ToolResult } from "../../schema/words/outcome.ts";
+import type { NewArtifact, ToolResult } from "../../schema/words/outcome.ts";
 import type { ResultConfig } from "../../schema/words/playbook.ts";
 import type { ResultRef, StoredResult } from "../../schema/words/result.ts";
 
@@ -178,6 +178,27 @@ async function storeText(
     preview: config.sensitive ? { truncated: true, bytes: 0, sample: "" } : preview(json, bytes, previewBytes),
   };
   return storedRef(unstored, { ...saved, store: saved.store ?? store.kind });
+}
+
+/**
+ * How long a file is kept: as long as its execution, with which it is deleted. Stores have a time for everything, and this one is longer than
+ * executions are kept.
+ */
+const FILE_KEPT = "36500d";
+
+/**
+ * Stores a file of a task, and gives what its result says of it. Every attempt of the command stores it under the same reference, so that what
+ * a lost claim has left is replaced; it is among the files of the execution when the task's report is accepted, which names it. Throws
+ * `FlowError` as the store does, and INVALID_INPUT for a file that holds a secret.
+ */
+export async function storeArtifact(
+  store: WritableResultStore,
+  place: ResultPlace,
+  { name, contentType, content }: NewArtifact,
+): Promise<JsonObject> {
+  const ref = `${resultUri(place)}/artifact/${encodeURIComponent(name)}`;
+  const { sha256, bytes } = await store.save(ref, content, { contentType, ttl: FILE_KEPT, isFile: true });
+  return { name, ref, content_type: contentType, bytes, sha256 };
 }
 
 /** `noetl://execution/{id}/step/{step}/task/{task}/run/{task_run_id}`, segments percent-encoded. */

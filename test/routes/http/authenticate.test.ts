@@ -19,6 +19,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "POST /api/execute": "worker",
   "GET /api/executions": "operator",
   "GET /api/executions/:execution_id": "worker",
+  "GET /api/executions/:execution_id/artifacts": "operator",
   "GET /api/executions/:execution_id/events": "worker",
   "GET /api/executions/:execution_id/events/marks": "worker",
   "GET /api/executions/:execution_id/state": "operator",

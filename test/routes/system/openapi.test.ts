@@ -137,6 +137,7 @@ test("answers of the service's routes are as they are described", async () => {
   const batch = await post("/api/events/batch", { worker: "w", events: [end], claim: { limit: 1 } });
   assert.equal(batch.status, 202);
   await read("/api/executions/{execution_id}/result", `${one}/result?wait_ms=5000`);
+  await read("/api/executions/{execution_id}/artifacts", `${one}/artifacts`);
   for (const [path, request] of [
     ["/api/executions/{execution_id}", one],
     ["/api/executions/{execution_id}/events", `${one}/events`],

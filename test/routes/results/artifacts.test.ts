@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { before, test } from "node:test";
+import { type Body, openApi, TOKENS } from "../../support/service/api.ts";
+import { type Claimed, ONE_STEP, workWith } from "../../support/service/api-work.ts";
+import { addUser, allow, type TestUser } from "../../support/service/users.ts";
+
+/* The files of an execution: what tasks have stored and reported, and nothing else. */
+
+const api = await openApi();
+const work = workWith(api);
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0xff]);
+
+before(() => work.register("files/one", ONE_STEP));
+
+async function claimed(id: string, worker = "w"): Promise<Claimed> {
+  const [command] = await work.claim(worker);
+  assert.equal(command?.execution_id, id);
+  return command as Claimed;
+}
+
+const refOf = ({ execution_id, command_id }: Claimed, name: string) =>
+  `noetl://execution/${execution_id}/step/start/task/start/run/${command_id}-0/artifact/${encodeURIComponent(name)}`;
+
+function put(command: Claimed, name: string, content: string | Buffer, contentType: string, worker = "w") {
+  const { command_id, attempt } = command;
+  const query = new URLSearchParams({
+    ...{
+      ref: refOf(command, name),
+      worker,
+      command_id,
+      attempt: String(attempt),
+      content_type: contentType,
+      ttl: "36500d",
+    },
+  });
+  return api.open.request(`/api/results?${query}`, { method: "PUT", body: content } as RequestInit);
+}
+
+/** What a task that stores a file reports of it. */
+const said = (command: Claimed, name: string) => ({ name, ref: refOf(command, name) });
+const filesOf = (id: string) => work.get(`/api/executions/${id}/artifacts`);
+const namesOf = async (id: string) => ((await filesOf(id)).body["artifacts"] as Body[]).map(({ name }) => name);
+
+test("a file that was stored and reported is listed with type, size and checksum, and read in whole and in part", async () => {
+  const id = await work.execute("files/one");
+  const command = await claimed(id);
+  assert.equal((await put(command, "chart ü.png", PNG, "image/png")).status, 200);
+  await work.finish("w", command, said(command, "chart ü.png"));
+  await work.runToEnd(id);
+  const { status, body } = await filesOf(id);
+  assert.equal(status, 200);
+  const [file] = body["artifacts"] as Body[];
+  const { created_at, ...rest } = file ?? {};
+  assert.match(String(created_at), /^\d{4}-.*Z$/);
+  assert.deepEqual(
+    [rest, body["truncated"]],
+    [
+      {
+        ...{ name: "chart ü.png", step: "start", task: "start", ref: refOf(command, "chart ü.png") },
+        ...{ content_type: "image/png", bytes: PNG.length, sha256: createHash("sha256").update(PNG).digest("hex") },
+      },
+      false,
+    ],
+  );
+  const address = `/api/results/resolve?${new URLSearchParams({ ref: String(rest["ref"]) })}`;
+  const whole = await api.open.request(address);
+  assert.deepEqual(Buffer.from(await whole.arrayBuffer()), PNG);
+  const part = await api.open.request(address, { headers: { range: "bytes=1-3" } });
+  assert.deepEqual([part.status, Buffer.from(await part.arrayBuffer()).toString()], [206, "PNG"]);
+});
+
+test("what a browser gets of a file is a download that it neither interprets nor guesses", async () => {
+  const id = await work.execute("files/one");
+  const command = await claimed(id);
+  const name = 'a"; filename=x.html';
+  await put(command, name, "<script>alert(1)</script>", "text/html; charset=utf-8");
+  await work.finish("w", command, said(command, name));
+  const { headers } = await api.open.request(
+    `/api/results/resolve?${new URLSearchParams({ ref: refOf(command, name) })}`,
+  );
+  assert.equal(headers.get("content-disposition"), 'attachment; filename="a_ filename_x.html"');
+  assert.equal(headers.get("x-content-type-options"), "nosniff");
+  assert.match(headers.get("content-security-policy") ?? "", /^sandbox; default-src 'none'/);
+});
+
+test("what a lost claim has stored is no file of the execution, and what it wants to store is refused", async () => {
+  const id = await work.execute("files/one");
+  const first = await claimed(id);
+  assert.equal((await put(first, "left.txt", "of the first", "text/plain")).status, 200);
+  assert.equal((await put(first, "both.txt", "of the first", "text/plain")).status, 200);
+  assert.deepEqual(await namesOf(id), []);
+  await api.database;
+  await api.database
+    .sql`update flow.command set lease_expires_at = now() - interval '1 hour' where command_id = ${first.command_id}`;
+  const taken = await work.post(`/api/commands/${first.command_id}/claim`, { worker: "other" });
+  assert.deepEqual([taken.status, taken.body["attempt"]], [200, 2]);
+  const second = { ...first, attempt: 2 };
+  assert.equal((await put(first, "late.txt", "of the first", "text/plain")).status, 409);
+  await work.finish("w", first, [said(first, "left.txt"), said(first, "both.txt")]);
+  assert.deepEqual(await namesOf(id), []);
+  assert.equal((await put(second, "both.txt", "of the second", "text/plain", "other")).status, 200);
+  await work.finish("other", second, said(second, "both.txt"));
+  assert.deepEqual(await namesOf(id), ["both.txt"]);
+  const read = await api.open.request(
+    `/api/results/resolve?${new URLSearchParams({ ref: refOf(second, "both.txt") })}`,
+  );
+  assert.equal(await read.text(), "of the second");
+});
+
+test("files go with their execution; one that is not there is 404, and one without files has none", async () => {
+  const id = await work.execute("files/one");
+  assert.deepEqual((await filesOf(id)).body, { artifacts: [], truncated: false });
+  const command = await claimed(id);
+  await put(command, "a.txt", "a", "text/plain");
+  await work.finish("w", command, said(command, "a.txt"));
+  await work.runToEnd(id);
+  assert.deepEqual(await namesOf(id), ["a.txt"]);
+  assert.ok((await work.send("DELETE", `/api/executions/${id}`)).status < 300);
+  assert.equal((await filesOf(id)).status, 404);
+  const rows = await api.database.sql`select from flow.result where execution_id = ${id} and state = 'stored'`;
+  assert.equal(rows.length, 0);
+});
+
+test("files are listed for who may view the playbook, and for nobody else", async () => {
+  const id = await work.execute("files/one");
+  const command = await claimed(id);
+  await put(command, "a.txt", "a", "text/plain");
+  await work.finish("w", command, said(command, "a.txt"));
+  const [reader, other] = [await addUser(api.database), await addUser(api.database)];
+  await allow(api.database, reader, [{ path: "files/one", allow: "files/one", can: ["view"] }]);
+  const get = (user: TestUser) =>
+    api.guarded.request(`/api/executions/${id}/artifacts`, {
+      headers: { authorization: `Bearer ${TOKENS.operator}`, "x-flow-session": user.tokenSha256 },
+    });
+  assert.equal((await get(other)).status, 403);
+  assert.equal((await get(reader)).status, 200);
+});
