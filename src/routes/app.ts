@@ -4,6 +4,7 @@ import type { ClaimSecrets } from "../platform/crypto/claim-secrets.ts";
 import type { GuiFiles } from "../platform/http/page-files.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
+import { LINK_BODY_BYTES_MAX } from "../schema/api/waits/approvals.ts";
 import { type ROUTE_GROUPS, ROUTES } from "../schema/routes/all.ts";
 import { HOOK_BYTES_MAX } from "../schema/triggers/deliveries.ts";
 import type { FlowError } from "../schema/words/errors.ts";
@@ -45,6 +46,7 @@ import { authRoutes } from "./access/me.ts";
 import { roleRoutes } from "./access/roles.ts";
 import { userRoutes } from "./access/users.ts";
 import { approvalRoutes } from "./approvals/approvals.ts";
+import { approvalLinkRoutes } from "./approvals/links.ts";
 import { catalogRoutes } from "./catalog/catalog.ts";
 import { credentialRoutes } from "./credentials/credentials.ts";
 import { secretRoutes } from "./credentials/key-rotation.ts";
@@ -62,7 +64,7 @@ import { errorAnswers, noSuchRoute } from "./http/errors.ts";
 import { loopbackOnly } from "./http/loopback-only.ts";
 import { BODY_BYTES_MAX } from "./http/read-body.ts";
 import { bodyLimit, type RouteEnvironment, requests } from "./http/request-context.ts";
-import { createWrongTokens } from "./http/wrong-tokens.ts";
+import { createWrongTokens, type WrongTokens } from "./http/wrong-tokens.ts";
 import { keychainRoutes } from "./keychain/keychain.ts";
 import { mcpLifecycleRoutes } from "./mcp/lifecycle.ts";
 import { mcpRoutes } from "./mcp/mcp.ts";
@@ -168,13 +170,17 @@ export function createApp(deps: AppDeps) {
   if (deps.loopback) app.use(loopbackOnly(deps.publicAddress));
   if (deps.gui !== undefined) app.use(guiFiles(deps.gui));
   app.use(bodyLimit(bodyLimits(deps.limits)));
-  app.use(access(ROUTES, { ...deps, wrongTokens: createWrongTokens(deps.stopping) }));
-  for (const group of Object.values(groupsOf(deps))) app.route("/", group);
+  const wrongTokens = createWrongTokens(deps.stopping);
+  app.use(access(ROUTES, { ...deps, wrongTokens }));
+  for (const group of Object.values(groupsOf(deps, wrongTokens))) app.route("/", group);
   return app;
 }
 
 /** What answers each group of routes. */
-function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hono<RouteEnvironment>>> {
+function groupsOf(
+  deps: AppDeps,
+  wrongTokens: WrongTokens,
+): Readonly<Record<keyof typeof ROUTE_GROUPS, Hono<RouteEnvironment>>> {
   const { eventStreamsPerUser: perUser, eventStreams: inAll } = deps.limits;
   const streams = { stopping: deps.stopping, places: createStreamPlaces({ perUser, inAll }) };
   const batchLimits = { eventsMax: deps.limits.batchEventsMax, bytesMax: deps.limits.batchBytesMax };
@@ -185,6 +191,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     execute: executeRoutes(deps.executions, deps.stopping),
     execution: executionRoutes(deps.executions, deps.stopping, deps.audit),
     approval: approvalRoutes(deps.approvals, deps.audit),
+    approvalLink: approvalLinkRoutes({ ...deps, wrongTokens }),
     steering: steeringRoutes(deps.executions, deps.signals, deps.bulk, deps.audit),
     trigger: triggerRoutes(deps.triggers, deps.audit),
     stats: statisticsRoutes(deps.statistics),
@@ -217,7 +224,10 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
 
 /** The longest body of a route, by its contract. */
 function bodyLimits(limits: AppLimits): (route: string | undefined) => number {
-  const special = { batch: limits.batchBytesMax, result: limits.resultBytesMax, hook: HOOK_BYTES_MAX };
+  const special = {
+    ...{ batch: limits.batchBytesMax, result: limits.resultBytesMax },
+    ...{ hook: HOOK_BYTES_MAX, link: LINK_BODY_BYTES_MAX },
+  };
   const known = new Map(
     ROUTES.map(({ method, path, bodyLimit }) => [
       `${method.toUpperCase()} ${path}`,

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
+import { LINK_PER_MINUTE } from "../../src/routes/approvals/links.ts";
+import { LINK_BODY_BYTES_MAX } from "../../src/schema/api/waits/approvals.ts";
 import { type Body, openApi, TOKENS } from "../support/service/api.ts";
 import { workWith } from "../support/service/api-work.ts";
+import { answerOf, EVIL, PAGE, testGateway, withSession } from "../support/service/gateway-app.ts";
 import { addUser, allow, type TestUser } from "../support/service/users.ts";
 
-/* Who tries to decide over what others are asked (control, rule 28). */
+/* Who tries to decide over what others are asked (control, rules 28 and 30). */
 
-const api = await openApi({ FLOW_PURE_STEPS: "server" });
+const api = await openApi({ FLOW_PURE_STEPS: "server" }, { publicUrl: () => "https://flow.example.com" });
 const work = workWith(api);
 
 const steps = (approvers: string) => `  - step: release
@@ -103,4 +106,142 @@ test("without approvers those decide who may execute the playbook, each once; a 
   assert.equal((await decide(second, id)).status, 403);
   await api.database.sql`update auth.roles set is_active = true where name = ${role}`;
   assert.equal((await decide(second, id)).body["status"], "approved");
+});
+
+/* Links, through a gateway without a session, as the whole world reaches them. */
+
+const { app: gateway, passed } = testGateway({
+  async answer({ method, path, headers, body }) {
+    const response = await api.guarded.request(path, { method, headers, ...(body !== "" && { body }) });
+    return answerOf(response.status, Object.fromEntries(response.headers), await response.text());
+  },
+});
+
+/** The address of the first link of a new approval, and its execution. */
+async function linkOf(path = "w/link"): Promise<{ id: string; link: string }> {
+  const id = await work.execute(path);
+  const find = async () => {
+    await api.service.tellPeople();
+    const { body } = await work.get(`/api/executions?started_by=execution&started_by_id=${id}`);
+    return (body["executions"] as Body[])[0];
+  };
+  let told = await find();
+  while (told === undefined) told = await find();
+  const { result } = await work.runToEnd(String(told["execution_id"]));
+  return { id, link: String((result as Body)["url"]).replace("https://flow.example.com", "") };
+}
+
+before(async () => {
+  await work.register("w/tell", `  - { step: start, tool: { kind: noop, result: { url: "{{ workload.url }}" } } }\n`);
+  const notify = `notify: { playbook: w/tell, input: { url: "{{ approval.url }}" } }`;
+  await work.register(
+    "w/link",
+    `  - { step: release, tool: { kind: wait, approval: { title: "<script>alert(1)</script>", ${notify}, required: 5 } } }\n`,
+  );
+});
+
+const post = (link: string, body: string, headers: Record<string, string> = {}) =>
+  gateway.request(link, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
+const APPROVE = JSON.stringify({ decision: "approve" });
+
+test("a link that was forged, cut, changed or of another key opens nothing, and says nothing of what is there", async () => {
+  const { link } = await linkOf();
+  const [approval = "", number = "", key = "", mac = ""] = link.replace("/approve/", "").split(".");
+  const before = passed.length;
+  const forged = [
+    `${approval}.${number}.${key}.${"A".repeat(43)}`,
+    `${approval}.${Number(number) + 1}.${key}.${mac}`,
+    `${Number(approval) + 1}.${number}.${key}.${mac}`,
+    `${approval}.${number}.other.${mac}`,
+    `${approval}.0${number}.${key}.${mac}`,
+    `${approval}.${number}.${key}.${mac.slice(0, 42)}`,
+    `${approval}.${number}.${key}.${mac}A`,
+    `${approval}.${number}.${key}.${mac.slice(0, 42)}${mac.endsWith("B") ? "C" : "B"}`,
+    approval,
+    "x",
+  ];
+  const answers: string[] = [];
+  for (const token of forged) {
+    const looked = await gateway.request(`/approve/${token}`, { headers: { accept: "application/json" } });
+    const decided = await post(`/approve/${token}`, APPROVE);
+    const { error } = (await decided.json()) as Body;
+    answers.push(`${looked.status} ${decided.status} ${error}`);
+  }
+  assert.deepEqual(
+    new Set(answers),
+    new Set(["404 404 There is no such link. Copy the whole address from the message"]),
+  );
+  assert.equal(passed.length - before, 2 * forged.length);
+  assert.equal((await gateway.request(link)).status, 200, "and the genuine one does");
+});
+
+test("a link that is used many times at the same moment decides once", async () => {
+  const { id, link } = await linkOf();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => post(link, APPROVE)));
+  const statuses = answers.map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [200, ...Array.from({ length: 19 }, () => 409)]);
+  const [approval = {}] = (await work.get(`/api/approvals?execution_id=${id}`)).body["approvals"] as Body[];
+  assert.equal((approval["decisions"] as Body[]).length, 1);
+});
+
+test("what looks at mail uses no link up, however often, and other methods do nothing", async () => {
+  const { id, link } = await linkOf();
+  for (let looks = 0; looks < 5; looks += 1) assert.equal((await gateway.request(link)).status, 200);
+  assert.equal((await gateway.request(link, { method: "HEAD" })).status, 200);
+  for (const method of ["PUT", "DELETE", "PATCH"]) assert.equal((await gateway.request(link, { method })).status, 405);
+  const { body } = await work.get(`/api/approvals?execution_id=${id}`);
+  assert.deepEqual((body["approvals"] as Body[])[0]?.["decisions"], []);
+});
+
+test("a huge body is refused, and one without a link before it is read; too many calls of a link are refused", async () => {
+  const { link } = await linkOf();
+  assert.equal((await post(link, "x".repeat(LINK_BODY_BYTES_MAX + 1))).status, 413);
+  let sent = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      sent += 65_536;
+      if (sent > 64 * LINK_BODY_BYTES_MAX) controller.close();
+      else controller.enqueue(new Uint8Array(65_536));
+    },
+  });
+  const refused = await gateway.request(link, { method: "POST", body: endless, duplex: "half" } as RequestInit);
+  assert.ok(refused.status === 413 || refused.status === 422, String(refused.status));
+  assert.ok(sent < 16 * LINK_BODY_BYTES_MAX, `${sent} bytes were taken`);
+  const statuses = new Set<number>();
+  for (let calls = 0; calls < 2 * LINK_PER_MINUTE; calls += 1) statuses.add((await gateway.request(link)).status);
+  assert.deepEqual(statuses, new Set([200, 429]));
+  const other = await linkOf();
+  assert.equal((await gateway.request(other.link)).status, 200, "and another link is not slowed down by that");
+});
+
+test("the page runs nothing of an author's, and no other page can show it or learn its address", async () => {
+  const { link } = await linkOf();
+  const answer = await gateway.request(link);
+  const page = await answer.text();
+  assert.ok(!page.includes("<script"), page);
+  const policy = answer.headers.get("content-security-policy") ?? "";
+  for (const part of ["default-src 'none'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"])
+    assert.ok(policy.includes(part), policy);
+  assert.deepEqual(
+    ["x-frame-options", "referrer-policy", "x-content-type-options"].map((name) => answer.headers.get(name)),
+    ["DENY", "same-origin", "nosniff"],
+  );
+});
+
+test("nothing but the link goes on to the server: no header of a gateway's, and a session only as the person's own", async () => {
+  const { link } = await linkOf();
+  const headers = { "x-flow-session": "0".repeat(64), "x-flow-claim": "x", authorization: `Bearer ${TOKENS.operator}` };
+  await gateway.request(link, { headers });
+  const { headers: gone } = passed.at(-1) ?? { headers: {} };
+  assert.deepEqual(
+    Object.keys(gone).filter((name) => name.startsWith("x-flow-") || name === "authorization"),
+    [],
+  );
+  await gateway.request(link, withSession({ origin: EVIL }));
+  await gateway.request(link, withSession({ origin: PAGE }));
+  for (const path of ["/approve/..%2fapi%2fexecutions", "/approve/a/b", "/approve/"]) {
+    const before = passed.length;
+    assert.equal((await gateway.request(path)).status, 404, path);
+    assert.equal(passed.length, before, path);
+  }
 });

@@ -62,6 +62,7 @@ export function exampleScenarios({ api, mcp, nobody, csv }: ExampleServers): Sce
     example("checkout", { amount: 900 }),
     example("keychain"),
     example("keychain", { team: "nobody" }),
+    example("parts/tell_people", { title: "Release?", url: "https://flow.example.com/approve/x" }),
     example("parts/charge_card", { order: "parity-2", amount: 5 }),
     example("load_csv", { csv }, parts),
     example("load_csv", { csv: "/there/is/none.csv" }, fails),

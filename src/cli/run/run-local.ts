@@ -1,4 +1,5 @@
 import { createFileCredentials } from "../../adapters/file-credentials.ts";
+import type { Program } from "../../engine/program/program.ts";
 import { unknownInputs } from "../../engine/program/unknown-inputs.ts";
 import type { ExecutionState } from "../../engine/state/state.ts";
 import { childCalls } from "../../language/load/child-calls.ts";
@@ -48,6 +49,8 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     writeWarnings(playbook.warnings, io);
     if (playbook.program.playbook.hasTriggers === true)
       io.stderr.write("note: its triggers are passed over here: they fire on a server\n");
+    if (tellsPeople(playbook.program))
+      io.stderr.write("note: `notify` of its approvals starts nothing here: a server starts that playbook\n");
     if (target === undefined) await checkChildren(runtime, playbook, io);
     for (const warning of unknownInputs(playbook.program, inputs))
       io.stderr.write(`${cleanText(`warning: ${warning}`)}\n`);
@@ -67,6 +70,10 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     await tools()?.close();
     await secretSource.close();
   }
+}
+
+function tellsPeople({ steps }: Program): boolean {
+  return [...steps.values()].some(({ tasks }) => tasks.some(({ waitNotify }) => waitNotify !== undefined));
 }
 
 /** Who answers approvals. Most runs have none. Throws `FlowError` USAGE. */

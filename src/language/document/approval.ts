@@ -42,18 +42,6 @@ export function checkApproval(reading: Reading, approval: Place): void {
       wrong(escalate, "`escalate` must say when and to whom", "write `{after: 1d, to: {roles: [head_of_ops]}}`");
   }
   checkNotify(reading, get("notify"));
-  for (const key of ["notify", "link_login"]) {
-    const place = get(key);
-    const hint =
-      "people find what they are asked by `flow approvals list --mine`; an ordinary step before this one can tell them";
-    if (place !== undefined)
-      reading.report(
-        "wrong-option",
-        place,
-        `nothing sends messages about approvals yet: \`${key}\` is passed over`,
-        hint,
-      );
-  }
 }
 
 function checkForm(reading: Reading, form: Place | undefined): void {

@@ -18,6 +18,8 @@ export interface LeftWork {
   waits: boolean;
   /** Signals to everyone on which no server works, and waits that were not yet looked for those that are kept. */
   signals: boolean;
+  /** Messages about approvals that are to be sent. */
+  messages: boolean;
   /** Triggers whose time has come, and fires that are to be decided about. */
   triggers: boolean;
   /** Triggers that watch ends of executions. */
@@ -44,6 +46,7 @@ export async function findLeftWork({ sql }: Database): Promise<LeftWork & { next
       exists (select from flow.wait where due_at <= now()) as waits,
       exists (select from flow.wait where not is_looked)
         or exists (select from flow.signal where state = 'sending' and (lease_expires_at <= now()) is not false) as signals,
+      exists (select from flow.approval_message where sent_at is null) as messages,
       exists (select from flow.trigger where wake_at <= now())
         or exists (select from flow.trigger_fire where wake_at <= now())
         or exists (select from flow.watched_end where wake_at <= now()) as triggers,

@@ -10,6 +10,7 @@ import { findLeftWork, type LeftWork } from "../../repositories/orchestration/le
 import { deleteOldSignals } from "../../repositories/signals/signals.ts";
 import { deleteOldFires } from "../../repositories/triggers/fires.ts";
 import type { Audit } from "../../services/access/audit.ts";
+import { MESSAGES_MAX } from "../../services/approvals/send-messages.ts";
 import type { BulkOperations } from "../../services/bulk/bulk.ts";
 import type { TransientValues } from "../../services/credentials/key-values.ts";
 import type { ExecutionReader } from "../../services/executions/execution-reader.ts";
@@ -52,6 +53,8 @@ export interface UpkeepDeps {
   signals: Pick<KeyedSignals, "workOff">;
   /** Calls the listener when a command was parked: when something may first be done for it, milliseconds since 1970. */
   onParked(listener: (at: number) => void): void;
+  /** Sends messages about approvals; gives how many it took. */
+  tellPeople(): Promise<number>;
   triggers: Pick<Triggers, "sweep">;
   watching: { ends: boolean };
   streamTriggers: StreamTriggers;
@@ -123,6 +126,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
       deleteOldFires(database, deps.retentionDays, limit),
     ),
     { name: "read streams for triggers", ...whenLeft("streams"), runOnce: () => deps.streamTriggers.look() },
+    messageWork(deps, whenLeft("messages")),
     { name: "fire triggers", ...whenLeft("triggers"), runOnce: () => deps.triggers.sweep() },
     ...statisticsWork(database),
     { name: "wake what has come due", ...whenLeft("waits"), runOnce: () => wakeAll(recovery) },
@@ -131,11 +135,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     repeatWhileFull("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),
     { name: "delete entries of the keychain", intervalMs: 10_000, runOnce: () => keychainUpkeep.sweep() },
     { name: "delete transient values", intervalMs: RETENTION_INTERVAL_MS, runOnce: () => transient.sweep() },
-    {
-      name: "delete old rows of the audit log",
-      intervalMs: RETENTION_INTERVAL_MS,
-      runOnce: () => audit.deleteOld(),
-    },
+    { name: "delete old rows of the audit log", intervalMs: RETENTION_INTERVAL_MS, runOnce: () => audit.deleteOld() },
     repeatWhileFull("delete old sessions", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
       deleteOldSessions(database, SESSION_DAYS, limit),
     ),
@@ -230,6 +230,23 @@ function bulkWork(
     deleteOldBulk(database, BULK_DAYS, limit),
   );
   return [workOff, clean];
+}
+
+/** Messages about approvals, by whichever server comes first. */
+function messageWork(
+  { tellPeople }: Pick<UpkeepDeps, "tellPeople">,
+  when: Pick<BackgroundWork, "intervalMs" | "until">,
+): BackgroundWork {
+  let isBehind = false;
+  return {
+    name: "send messages about approvals",
+    ...when,
+    async runOnce() {
+      isBehind = false;
+      isBehind = (await tellPeople()) >= MESSAGES_MAX;
+    },
+    isBehind: () => isBehind,
+  };
 }
 
 /** Signals to everyone, by whichever server comes first, and the deletion of old ones. */

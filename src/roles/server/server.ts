@@ -93,8 +93,11 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   await awaiting(() => asOwner(database, found)((owner) => prepareSchema(owner, logger)));
   const documents = createDocuments();
   lifecycle.add("the reading of documents", () => documents.close());
+  const own = publicAddress(config.publicUrl);
+  const loopback = isLoopback(host);
+  const { publicUrl, listensAt } = addressForPeople(config.gatewayPublicUrl ?? own?.url, loopback);
   const { service, metrics, reaper, diagnose, overview, processor } = await startServices(
-    { ...deps, awaiting },
+    { ...deps, awaiting, publicUrl },
     { database, found, keys, documents },
   );
   await awaiting(() => registerGivenCredentials(config, service.credentials, logger));
@@ -106,9 +109,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   const stopping = new AbortController();
   // Every long poll listens to it. Node takes eleven for a leak.
   setMaxListeners(0, stopping.signal);
-  const loopback = isLoopback(host);
   const newRequestId = createIds(Date.now);
-  const own = publicAddress(config.publicUrl);
   const gui = readGuiFiles(packagePath("dist/page"), "/api", own?.path);
   if (gui === undefined) logger.warn({}, "this installation has no page for browsers: it was built without");
   const app = createApp({
@@ -140,7 +141,19 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
   const signOffWorker = (name: string) => service.workers.deregister(name);
   const { url, socket } = listener;
+  listensAt(url);
   return { url, socket, publicUrl: own?.url, data, hasPage: gui !== undefined, signOffWorker };
+}
+
+/** The address by which people reach this installation. One of this machine is of use on it alone. */
+function addressForPeople(set: string | undefined, loopback: boolean) {
+  let own: string | undefined;
+  return {
+    publicUrl: () => set ?? (loopback ? own : undefined),
+    listensAt(url: string) {
+      own = url;
+    },
+  };
 }
 
 /** The listener of the server, beside which workers of this machine have a socket. */

@@ -49,6 +49,8 @@ export interface StartServiceDeps {
   lifecycle: Lifecycle;
   /** Does what needs the database again until that is there. */
   awaiting<T>(part: () => Promise<T>): Promise<T>;
+  /** The address by which people reach this installation; undefined where no setting says it. */
+  publicUrl(): string | undefined;
 }
 
 /** What a server has of it. */
@@ -67,7 +69,7 @@ export interface StartedServices {
  * is worked out before anything new is taken.
  */
 export async function startServices(
-  { config, folder, version, logger, lifecycle, awaiting }: StartServiceDeps,
+  { config, folder, version, logger, lifecycle, awaiting, publicUrl }: StartServiceDeps,
   {
     database,
     found,
@@ -96,7 +98,7 @@ export async function startServices(
     ...{ observer: createObserver({ metrics, logger, broker, ownNotices, server: processor, traces }), onFired },
     onKeychainViolation: (cacheKey, problems) =>
       logger.warn({ cache_key: cacheKey, problems }, "what the keychain keeps does not match its schema"),
-    ...{ onTrigger: triggerLog(logger), ...(traces !== undefined && { traceOf: traces.traceOf }) },
+    ...{ publicUrl, onTrigger: triggerLog(logger), ...(traces !== undefined && { traceOf: traces.traceOf }) },
   });
   const { orchestrator } = service;
   observe(orchestrator);

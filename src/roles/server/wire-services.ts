@@ -7,6 +7,7 @@ import { resultOf } from "../../engine/state/results.ts";
 import { boundedResult } from "../../language/views/bounded-result.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { idpIssuers } from "../../platform/config/identity-providers.ts";
+import { createApprovalLinks } from "../../platform/crypto/approval-links.ts";
 import { type ClaimSecrets, createClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
 import type { PayloadStore } from "../../ports/payload-store.ts";
@@ -23,6 +24,7 @@ import { createRoles, type Roles } from "../../services/access/roles.ts";
 import { createSessionChanges, type SessionChanges } from "../../services/access/session-changes.ts";
 import { createUsers, type Users } from "../../services/access/users.ts";
 import { type Approvals, createApprovals } from "../../services/approvals/approvals.ts";
+import { type MessagesDeps, sendMessages } from "../../services/approvals/send-messages.ts";
 import { type BulkOperations, createBulkOperations } from "../../services/bulk/bulk.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
 import type { Documents } from "../../services/catalog/documents.ts";
@@ -141,6 +143,8 @@ export interface ServicesDeps {
   /** A trigger has fired, or did not. */
   onFired?(notice: FiredNotice): void;
   onTrigger?(...about: Parameters<NonNullable<IncomingDeps["onTrigger"]>>): void;
+  /** The address by which people reach this installation; default: unknown. */
+  publicUrl?(): string | undefined;
   /** The place of a new execution in a trace; default: directly under its caller. */
   traceOf?: OrchestratorDeps["traceOf"];
 }
@@ -159,6 +163,8 @@ export interface Services extends Incoming {
   watching: { ends: boolean };
   statistics: Statistics;
   approvals: Approvals;
+  /** Sends messages about approvals; gives how many it took. For the background. */
+  tellPeople(): Promise<number>;
   workers: Workers;
   claimSecrets: ClaimSecrets;
   presentClaims: PresentClaims;
@@ -237,7 +243,7 @@ export function wireServices(deps: ServicesDeps): Services {
     ...started,
     ...wireIncoming({ ...deps, ...started, ...secrets, audit }),
     statistics: createStatistics({ database, now: systemClock.now }),
-    approvals: createApprovals({ database, orchestrator }),
+    ...approvalsOf(deps, { ...parts, ...started }),
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },
@@ -247,6 +253,19 @@ export function wireServices(deps: ServicesDeps): Services {
     }),
     agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, orchestrator, pollMs: config.batchStatusPollMs }),
+  };
+}
+
+/** Approvals, their links and their messages. */
+function approvalsOf(
+  { database, keys, publicUrl }: ServicesDeps,
+  parts: Pick<MessagesDeps, "executions" | "access" | "onFault"> & { orchestrator: Orchestrator },
+): Pick<Services, "approvals" | "tellPeople"> {
+  const links = createApprovalLinks(keys);
+  const { now } = systemClock;
+  return {
+    approvals: createApprovals({ database, orchestrator: parts.orchestrator, links, now }),
+    tellPeople: () => sendMessages({ ...parts, database, links, publicUrl: () => publicUrl?.() }),
   };
 }
 

@@ -11,6 +11,8 @@ import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 
+type Message = Awaited<ReturnType<Approvals["messages"]>>[number];
+
 /** Approvals (control, section 2). Who looked at one and who decided stands in the audit log, refusals too. */
 export function approvalRoutes(approvals: Approvals, audit: Pick<Audit, "record" | "noted" | "refused">) {
   return serve(APPROVAL_ROUTES, {
@@ -28,7 +30,8 @@ export function approvalRoutes(approvals: Approvals, audit: Pick<Audit, "record"
       const route = APPROVAL_ROUTES.detail;
       const shown = await approvals.find(id, personOf(c)).catch(refusing(c, audit, route, id));
       audit.noted(audited({ ...callerOf(c, route), ...ofExecution(shown) }, route.audit.action, `approval/${id}`));
-      return maskedJson(answerOf(shown));
+      const messages = shown.mayView ? await approvals.messages(id) : [];
+      return maskedJson({ ...answerOf(shown), ...(messages.length > 0 && { messages: messages.map(messageOf) }) });
     },
     decide: async ({ params, body, json }, c) => {
       const id = pathId(params.approval_id, "approval");
@@ -68,6 +71,17 @@ function refusing(
     const caller = { ...callerOf(c, route), rule: "not among its approvers" };
     audit.refused(audited(caller, route.audit.action, `approval/${id}`, { result: "deny" }));
     throw inAuditLog(error);
+  };
+}
+
+function messageOf({ number, playbook, createdAt, sentAt, executionId, error }: Message) {
+  return {
+    ...{ number, playbook, created_at: createdAt.toISOString() },
+    ...defined({
+      sent_at: sentAt?.toISOString(),
+      execution_id: executionId ?? undefined,
+      error: error ?? undefined,
+    }),
   };
 }
 

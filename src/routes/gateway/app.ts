@@ -3,6 +3,7 @@ import { type AddressRange, clientAddress } from "../../platform/http/client-add
 import type { GuiFiles } from "../../platform/http/page-files.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { RequestMetrics } from "../../platform/telemetry/request-metrics.ts";
+import { LINK_BODY_BYTES_MAX } from "../../schema/api/waits/approvals.ts";
 import { HOOK_BYTES_MAX } from "../../schema/triggers/deliveries.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { refuseMethod } from "../http/allowed-methods.ts";
@@ -64,12 +65,13 @@ export function createGatewayApp(deps: GatewayAppDeps) {
 
 function bytesMaxOf(route: string | undefined): number {
   if (route?.includes("/api/auth/") === true) return LOGIN_BYTES_MAX;
+  if (route?.includes(" /approve/") === true) return LINK_BODY_BYTES_MAX;
   return route?.includes(" /hooks/") === true ? HOOK_BYTES_MAX : BODY_BYTES_MAX;
 }
 
 /** The answer to an address that is no route of the gateway. */
 function noGatewayRoute(c: Context): never {
   const auth = ["login", "exchange", "providers", "logout", "session", "access"].map((name) => `/api/auth/${name}`);
-  const what = `/health, ${auth.join(", ")}, /hooks/…, /flow/… and /mcp`;
+  const what = `/health, ${auth.join(", ")}, /hooks/…, /approve/…, /flow/… and /mcp`;
   throw new FlowError("NOT_FOUND", `The gateway has no ${c.req.method} ${c.req.path}; it has ${what}`);
 }

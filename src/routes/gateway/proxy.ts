@@ -2,6 +2,8 @@ import type { Readable } from "node:stream";
 import { type Context, Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Secret } from "../../platform/crypto/secret.ts";
+import { LINK_BODY_BYTES_MAX } from "../../schema/api/waits/approvals.ts";
+import { APPROVAL_LINK_ROUTES } from "../../schema/routes/steering.ts";
 import { HOOK_ROUTES } from "../../schema/routes/triggers.ts";
 import { HOOK_BYTES_MAX } from "../../schema/triggers/deliveries.ts";
 import { defined } from "../../schema/words/defined.ts";
@@ -34,12 +36,13 @@ export interface ProxyDeps {
 
 const MCP_PATH = "/mcp";
 const HOOK_METHODS = Object.values(HOOK_ROUTES).map(({ method }) => method.toUpperCase());
+const LINK_METHODS = Object.values(APPROVAL_LINK_ROUTES).map(({ method }) => method.toUpperCase());
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
  * The server's API for those who have a session: `/flow/{rest}` is its `/api/{rest}`, and `/mcp` its MCP server. Whether the
  * session is valid, and what its user may do, the server decides with every call, by its database: nothing is kept here that
- * could be out of date. Health needs no session, as there, and `/hooks/{rest}`, whose senders the server knows by what they sign.
+ * could be out of date. Health needs no session, as there, `/hooks/{rest}`, whose senders the server knows by what they sign, and `/approve/{token}`, which says itself what it is for.
  */
 export function proxyRoutes(deps: ProxyDeps) {
   const pass = (c: Context<GatewayEnvironment>) =>
@@ -47,6 +50,9 @@ export function proxyRoutes(deps: ProxyDeps) {
   return new Hono<GatewayEnvironment>()
     .get("/flow/health", (c) => forwarded(c, deps, "/api/health", requestHeaders(c)))
     .on(HOOK_METHODS, "/hooks/:rest{.+}", (c) => forwarded(c, deps, hookPath(c), hookHeaders(c), HOOK_BYTES_MAX))
+    .on(LINK_METHODS, "/approve/:token", (c) =>
+      forwarded(c, deps, linkPath(c), { ...requestHeaders(c), ...knownIdentity(c, deps) }, LINK_BODY_BYTES_MAX),
+    )
     .on(METHODS, "/flow/:rest{.+}", pass)
     .on(METHODS, MCP_PATH, (c) => {
       // As the protocol demands; a browser names the page with every call.
@@ -75,6 +81,22 @@ function hookPath(c: Context): string {
   const { pathname, search } = new URL(c.req.url);
   if (!pathname.startsWith("/hooks/") || GOES_UP.test(decoded(pathname))) return noSuchRoute(c);
   return `${pathname}${search}`;
+}
+
+/** The address of a link: a token has no character that is written otherwise. */
+function linkPath(c: Context): string {
+  const { pathname } = new URL(c.req.url);
+  return /^\/approve\/[\w.-]+$/.test(pathname) ? pathname : noSuchRoute(c);
+}
+
+/** The user, where the caller has a session; a link may want one, and needs none otherwise. */
+function knownIdentity(c: Context<GatewayEnvironment>, deps: ProxyDeps): Record<string, string> {
+  try {
+    return identity(c, deps);
+  } catch (error) {
+    if (error instanceof FlowError && (error.code === "UNAUTHENTICATED" || error.code === "FORBIDDEN")) return {};
+    throw error;
+  }
 }
 
 /**
@@ -232,16 +254,20 @@ const ANSWER_HEADERS = [
   "content-disposition",
   "content-language",
   "content-range",
+  "content-security-policy",
   "content-type",
   "etag",
   "last-modified",
   "location",
   "mcp-session-id",
+  "referrer-policy",
   "retry-after",
   "www-authenticate",
   "x-accel-buffering",
+  "x-frame-options",
   // The server's: its log knows the request by it, and so does the error's body.
   "x-request-id",
+  "x-robots-tag",
 ];
 
 function requestHeaders(c: Context): Record<string, string> {

@@ -117,12 +117,14 @@ export function requests(deps: {
     deps.metrics.requestDone({ method: METHODS.has(method) ? method : "other", route, status }, seconds);
     const fields = { request_id: requestId, caller: c.get("role"), status, ms: Math.round(seconds * 1e6) / 1e3 };
     // Addresses without their query: what a caller put there by mistake does not belong into a log.
-    const line = `${method} ${c.req.path} ${status}`;
+    const line = `${method} ${c.req.path.replace(LINK, "$1…")} ${status}`;
     if (status >= 400) deps.logger.info(fields, line);
     else deps.logger.debug(fields, line);
   };
 }
 
+/** A link is a secret: who has it decides. */
+const LINK = /^(.*\/approve\/).+/;
 const SWITCHING_PROTOCOLS = 101;
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 

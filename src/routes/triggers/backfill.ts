@@ -21,10 +21,10 @@ export function backfillRoutes(
   return serve(BACKFILL_ROUTES, {
     backfill: {
       readsBody: async ({ params, json }, c) => {
-        const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
-        const body = check(BackfillBody, parseJson(bytes), "The body");
         const trigger = await triggers.find(pathId(params.trigger_id, "trigger"));
         await c.var.permit("execute", trigger.path);
+        const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
+        const body = check(BackfillBody, parseJson(bytes), "The body");
         const range = rangeOf(body);
         if (body.dry_run === true) return json(answerOf(await bulk.previewBackfill(trigger, range)), 200);
         const key = idempotencyKey(c);

@@ -9,7 +9,7 @@ import { MCP_LIFECYCLE_ROUTES, MCP_ROUTES } from "./mcp.ts";
 import { CONNECTION_ROUTES } from "./messages.ts";
 import { RESULT_ROUTES } from "./results.ts";
 import { ROLE_ROUTES } from "./roles.ts";
-import { APPROVAL_ROUTES, STEERING_ROUTES } from "./steering.ts";
+import { APPROVAL_LINK_ROUTES, APPROVAL_ROUTES, STEERING_ROUTES } from "./steering.ts";
 import { HEALTH_ROUTES, METRICS_ROUTES, OPENAPI_ROUTES, STATS_ROUTES } from "./system.ts";
 import { BACKFILL_ROUTES, HOOK_ROUTES, TRIGGER_ROUTES } from "./triggers.ts";
 import { LOGIN_SESSION_ROUTES, USER_ROUTES } from "./users.ts";
@@ -24,6 +24,7 @@ export const ROUTE_GROUPS = {
   execution: EXECUTION_ROUTES,
   steering: STEERING_ROUTES,
   approval: APPROVAL_ROUTES,
+  approvalLink: APPROVAL_LINK_ROUTES,
   trigger: TRIGGER_ROUTES,
   backfill: BACKFILL_ROUTES,
   stats: STATS_ROUTES,

@@ -30,7 +30,7 @@ export interface RouteContract {
   path: string;
   /** One line for the documentation. */
   summary: string;
-  /** The least that the caller's token must be. `anonymous` needs none: exactly health, metrics and deliveries of webhooks. */
+  /** The least that the caller's token must be. `anonymous` needs none: exactly health, metrics, deliveries of webhooks and links of approvals. */
   access: TokenRole;
   /**
    * What a worker needs besides its token: the secret of a claim that is the present one (`x-flow-claim`), and to stay with that
@@ -45,7 +45,7 @@ export interface RouteContract {
   /** May the body be left out? An empty one counts as `{}`. Default false. */
   bodyOptional?: true;
   /** Whose limit the body has, when it is not the usual one. */
-  bodyLimit?: "batch" | "result" | "hook";
+  bodyLimit?: "batch" | "result" | "hook" | "link";
   /** The answer of a call that succeeds. Absent: it is text of `contentType`. */
   answer?: v.GenericSchema;
   /** Status of a call that succeeds. Default 200. */

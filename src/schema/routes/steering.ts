@@ -8,7 +8,14 @@ import {
   SignalAnswer,
   SignalBody,
 } from "../api/steering.ts";
-import { ApprovalAnswer, ApprovalsAnswer, ApprovalsQuery, DecideAnswer, DecideBody } from "../api/waits/approvals.ts";
+import {
+  ApprovalAnswer,
+  ApprovalsAnswer,
+  ApprovalsQuery,
+  DecideAnswer,
+  DecideBody,
+  LinkDecisionAnswer,
+} from "../api/waits/approvals.ts";
 import { contract } from "./contract.ts";
 
 /** Approvals for which executions wait (control, section 2). */
@@ -45,6 +52,29 @@ export const APPROVAL_ROUTES = {
     body: DecideBody,
     answer: DecideAnswer,
     refusals: [404, 409, 413, 422],
+  }),
+} as const;
+
+/** The links of messages about approvals (control, rule 30): who has one needs no token. */
+export const APPROVAL_LINK_ROUTES = {
+  look: contract({
+    method: "get",
+    path: "/approve/:token",
+    summary:
+      "The page of a link: what is asked, and a form. It uses nothing up. With Accept: application/json the same for programs",
+    access: "anonymous",
+    contentType: "text/html; charset=utf-8",
+    refusals: [401, 404, 429],
+  }),
+  decide: contract({
+    method: "post",
+    path: "/approve/:token",
+    summary: "Decides by a link, once; the body is that of its page's form, or JSON",
+    access: "anonymous",
+    bodyLimit: "link",
+    body: DecideBody,
+    answer: LinkDecisionAnswer,
+    refusals: [401, 404, 409, 413, 422, 429],
   }),
 } as const;
 

@@ -1,4 +1,5 @@
 import { decidedBefore } from "../../engine/decide/approvals.ts";
+import type { ApprovalLink, ApprovalLinks } from "../../platform/crypto/approval-links.ts";
 import {
   type ApprovalFilter,
   type ApprovalReader,
@@ -6,6 +7,7 @@ import {
   findApproval,
   listApprovals,
 } from "../../repositories/approvals/approvals.ts";
+import { listMessages, type MessageRow, messageMadeAt } from "../../repositories/approvals/messages.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { decideUserAccess, pathRules } from "../../schema/rules/access-rules.ts";
 import type { ApprovalDecision, ApprovalStatus } from "../../schema/words/approval.ts";
@@ -50,8 +52,23 @@ export interface Approvals {
    * CONFLICT for a closed one, and for a person who has decided; INVALID_INPUT for data that do not fit the form.
    */
   decide(approvalId: string, saying: Saying, person: Person): Promise<{ row: ApprovalRow; status: ApprovalStatus }>;
-  /** The same for a caller with the link of one of its messages; `person` where they have to be logged in. */
-  decideByLink(approvalId: string, link: number, saying: Saying, person: Person | undefined): Promise<ApprovalStatus>;
+  /** The messages about an approval that were sent or are to be, the newest {@link MESSAGES_LISTED}. */
+  messages(approvalId: string): Promise<MessageRow[]>;
+  /**
+   * What a link leads to; nothing is used up. `person`: who is logged in, if someone is. Throws `FlowError` NOT_FOUND for a link that is
+   * forged, or whose approval is gone; UNAUTHENTICATED and FORBIDDEN where people have to be logged in.
+   */
+  look(token: string, person: Person | undefined): Promise<LinkedApproval>;
+  /** The same decision by a link, which it uses up. Throws as {@link look} and {@link decide} do. */
+  decideByLink(linked: LinkedApproval, saying: Saying, person: Person | undefined): Promise<ApprovalStatus>;
+}
+
+/** What the link of a message leads to. */
+export interface LinkedApproval {
+  row: ApprovalRow;
+  link: ApprovalLink;
+  /** Whether it can be used. */
+  state: "open" | "used" | "closed" | "expired";
 }
 
 /** Which approvals are asked for. */
@@ -61,10 +78,18 @@ export type ApprovalQuery = Pick<ApprovalFilter, "status" | "executionId" | "min
 export interface ApprovalsDeps {
   database: Database;
   orchestrator: Pick<Orchestrator, "decide">;
+  links: Pick<ApprovalLinks, "linkOf">;
+  /** Milliseconds since 1970. */
+  now(): number;
 }
 
+/** How long a link can be used, if the approval is open for so long (control, rule 30). */
+export const LINK_DAYS = 7;
+/** Messages about an approval that are shown. */
+export const MESSAGES_LISTED = 50;
+
 /** The approvals of a database. */
-export function createApprovals({ database, orchestrator }: ApprovalsDeps): Approvals {
+export function createApprovals({ database, orchestrator, links, now }: ApprovalsDeps): Approvals {
   const known = async (approvalId: string) => {
     const row = await findApproval(database, approvalId);
     if (row === undefined) throw new FlowError("NOT_FOUND", `There is no approval ${approvalId}`);
@@ -102,17 +127,42 @@ export function createApprovals({ database, orchestrator }: ApprovalsDeps): Appr
       checkPerson(row, person);
       return { row, status: await take(row, saying, person.by) };
     },
-    async decideByLink(approvalId, link, saying, person) {
-      const row = await known(approvalId);
-      if (row.linkLogin && person === undefined)
-        throw new FlowError(
-          "UNAUTHENTICATED",
-          `Approval ${approvalId} is decided by people who are logged in. Log in first`,
-        );
+    messages: (approvalId) => listMessages(database, approvalId, MESSAGES_LISTED),
+    async look(token, person) {
+      const link = links.linkOf(token);
+      const row = link === undefined ? undefined : await findApproval(database, link.approvalId);
+      const madeAt = link === undefined ? undefined : await messageMadeAt(database, link);
+      if (link === undefined || row === undefined || madeAt === undefined) throw noLink();
+      if (row.linkLogin && person === undefined) throw needsLogin();
       if (row.linkLogin && person !== undefined) checkPerson(row, person);
-      return await take(row, saying, row.linkLogin && person !== undefined ? person.by : "link", link);
+      return { row, link, state: stateOf(row, link, { madeAt, now: now() }) };
+    },
+    async decideByLink({ row, link, state }, saying, person) {
+      if (state === "expired") throw conflict(row, "the link has expired");
+      return await take(row, saying, row.linkLogin && person !== undefined ? person.by : "link", link.number);
     },
   };
+}
+
+function stateOf(
+  { status, decisions, dueAt }: ApprovalRow,
+  { number }: ApprovalLink,
+  { madeAt, now }: { madeAt: Date; now: number },
+): LinkedApproval["state"] {
+  if (decisions.some(({ link }) => link === number)) return "used";
+  if (status !== "open") return "closed";
+  const end = Math.min(madeAt.getTime() + LINK_DAYS * 86_400_000, dueAt?.getTime() ?? Number.POSITIVE_INFINITY);
+  return now < end ? "open" : "expired";
+}
+
+function noLink(): FlowError {
+  return new FlowError("NOT_FOUND", "There is no such link. Copy the whole address from the message");
+}
+
+function needsLogin(): FlowError {
+  const message =
+    "People decide here who are logged in. Log in on the page of this installation, then open the link again";
+  return new FlowError("UNAUTHENTICATED", message);
 }
 
 function shownTo(row: ApprovalRow, person: Person): ShownApproval {

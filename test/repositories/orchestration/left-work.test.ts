@@ -17,6 +17,7 @@ const NONE: LeftWork & { nextMs: number | null } = {
   bulk: false,
   waits: false,
   signals: false,
+  messages: false,
   triggers: false,
   watchers: false,
   streams: false,

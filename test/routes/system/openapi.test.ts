@@ -69,9 +69,13 @@ test("every part of a path is a declared parameter, and only open routes do with
         declared.map(({ name, required }) => [name, required]),
         named.map((name) => [name, true]),
       );
-      assert.equal(operation.security.length === 0, ["/api/health", "/metrics", "/hooks/{path}"].includes(path), path);
-      // A webhook has no token: its signature may be refused.
-      const refuses = operation.security.length > 0 || path === "/hooks/{path}";
+      assert.equal(
+        operation.security.length === 0,
+        ["/api/health", "/metrics", "/hooks/{path}", "/approve/{token}"].includes(path),
+        path,
+      );
+      // Neither has a token: a webhook's signature may be refused, and a link may want a login.
+      const refuses = operation.security.length > 0 || path === "/hooks/{path}" || path === "/approve/{token}";
       assert.equal("401" in operation.responses, refuses, path);
     }
   }

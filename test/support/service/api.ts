@@ -45,7 +45,7 @@ export interface Api {
 /** An API on a database of its own. Await it at the top of a test file: it is gone when the file's tests are over. */
 export async function openApi(
   settings: Readonly<Record<string, string>> = {},
-  parts: Pick<ServicesDeps, "stores" | "resultsObserver"> = {},
+  parts: Pick<ServicesDeps, "stores" | "resultsObserver" | "publicUrl"> = {},
 ): Promise<Api> {
   const { url } = await createServiceDatabase();
   const database = openDatabase(url);
@@ -63,7 +63,7 @@ export async function openApi(
 export async function buildApi(
   database: Database,
   settings: Readonly<Record<string, string>> = {},
-  parts: Pick<ServicesDeps, "stores" | "resultsObserver"> = {},
+  parts: Pick<ServicesDeps, "stores" | "resultsObserver" | "publicUrl"> = {},
 ): Promise<Api> {
   let written = "";
   const stream = new Writable({

@@ -70,6 +70,21 @@ export const ApprovalAnswer = v.object({
     v.description("Who may decide."),
   ),
   decisions: v.array(DecisionAnswer),
+  messages: v.exactOptional(
+    v.pipe(
+      v.array(
+        v.object({
+          number: count,
+          playbook: v.string(),
+          created_at: Timestamp,
+          sent_at: v.exactOptional(Timestamp),
+          execution_id: v.exactOptional(v.pipe(IdText, v.description("It tells people."))),
+          error: v.exactOptional(v.pipe(v.string(), v.description("Why it was not started."))),
+        }),
+      ),
+      v.description("What `notify` has sent, newest first, of one approval; for those who may view the playbook."),
+    ),
+  ),
   may_decide: v.pipe(v.boolean(), v.description("Whether the caller may decide now.")),
 });
 export type ApprovalAnswer = v.InferOutput<typeof ApprovalAnswer>;
@@ -97,6 +112,26 @@ export const DecideBody = v.strictObject({
   ),
 });
 export type DecideBody = v.InferOutput<typeof DecideBody>;
+
+/** Longest body of a decision by a link: its data as a form writes them, with the rest. */
+export const LINK_BODY_BYTES_MAX = 262_144;
+
+/** What a link leads to, for programs. */
+export const LinkAnswer = v.object({
+  title: v.string(),
+  description: v.exactOptional(v.string()),
+  form: v.exactOptional(JsonObjectValue),
+  status: v.picklist(APPROVAL_STATUSES),
+  due: v.exactOptional(Timestamp),
+  link: v.pipe(
+    v.picklist(["open", "used", "closed", "expired"]),
+    v.description("Whether the link can be used: once, until the approval is closed, and for seven days at most."),
+  ),
+});
+export type LinkAnswer = v.InferOutput<typeof LinkAnswer>;
+
+/** Answer of a decision by a link. */
+export const LinkDecisionAnswer = v.object({ status: v.picklist(["open", "approved", "rejected"]) });
 
 /** Answer of a decision. */
 export const DecideAnswer = v.object({
