@@ -209,7 +209,7 @@ function viewsOf({ failed, live, waiting, week, approval, schedule, webhook }: R
     ["/executions?view=errors", "errors", /kinds? of error in/],
     [`/executions/${failed}`, "run-failed", "the ledger is closed"],
     [`/executions/${live}`, "run-live", "charge"],
-    [`/executions/${live}?tab=graph`, "run-graph", "12 of 12"],
+    [`/executions/${live}?tab=graph`, "run-graph", "charge"],
     [`/executions/${waiting}`, "run-waiting", "signed_off"],
     [`/executions/${week}`, "run-nested", "days"],
     ["/catalog", "playbooks", "shop/settle_orders"],
@@ -237,8 +237,8 @@ async function shootAll(views: readonly View[]): Promise<void> {
 }
 
 async function shootReadme({ live }: Runs): Promise<void> {
-  await shoot("/", "home.png", "Needs you", { scheme: "light", width: 1_280 });
-  await shoot(`/executions/${live}?tab=graph`, "execution.png", "12 of 12", { scheme: "light", width: 1_280 });
+  await shoot("/?span=1h", "home.png", "Needs you", { scheme: "light", width: 1_280 });
+  await shoot(`/executions/${live}?tab=graph`, "execution.png", "charge", { scheme: "light", width: 1_280 });
   await shoot("/executions", "executions.png", "shop/settle_orders", { scheme: "dark", width: 1_280 });
 }
 

@@ -10,7 +10,6 @@ import "./styles/base.css";
 import "./styles/components.css";
 import "./styles/forms.css";
 import "./styles/frame.css";
-import "./styles/execution.css";
 
 applyLook();
 const root = document.getElementById("root");

@@ -118,6 +118,18 @@ function Subject({ of }: { of: AuditEntry["resource"] }): ReactNode {
           {of}
         </Link>
       );
+    case "trigger":
+      return (
+        <Link to="/triggers/$triggerId" params={{ triggerId: name }}>
+          {of}
+        </Link>
+      );
+    case "approval":
+      return (
+        <Link to="/inbox" search={{ approval: name }}>
+          {of}
+        </Link>
+      );
     case "playbook":
       return (
         <Link to="/entry/$" params={{ _splat: name }}>

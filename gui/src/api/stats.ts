@@ -6,10 +6,10 @@ export type Stats = Answer<"GET /api/stats">;
 
 /** Stretches before now of which people ask, with the server's buckets that fit, and how many of them make one bar. */
 export const STATS_SPANS = {
-  "1h": { label: "1 h", words: "the last hour", ms: 3_600_000, bucket: "1m", merged: 1 },
-  "24h": { label: "24 h", words: "the last 24 hours", ms: 86_400_000, bucket: "5m", merged: 3 },
-  "7d": { label: "7 d", words: "the last 7 days", ms: 7 * 86_400_000, bucket: "1h", merged: 2 },
-  "30d": { label: "30 d", words: "the last 30 days", ms: 30 * 86_400_000, bucket: "1h", merged: 8 },
+  "1h": { label: "1 h", words: "the last hour", unit: "hour", ms: 3_600_000, bucket: "1m", merged: 1 },
+  "24h": { label: "24 h", words: "the last 24 hours", unit: "24 h", ms: 86_400_000, bucket: "5m", merged: 3 },
+  "7d": { label: "7 d", words: "the last 7 days", unit: "7 days", ms: 7 * 86_400_000, bucket: "1h", merged: 2 },
+  "30d": { label: "30 d", words: "the last 30 days", unit: "30 days", ms: 30 * 86_400_000, bucket: "1h", merged: 8 },
 } as const;
 /** A stretch by its name. */
 export type StatsSpan = keyof typeof STATS_SPANS;

@@ -77,7 +77,7 @@ function Table({ items }: { items: readonly Credential[] }): ReactNode {
           {items.map((item, position) => (
             <tr key={item.id} aria-selected={position === at}>
               <td className="wrap">
-                <Link to="/credentials" search={{ name: item.name }}>
+                <Link to="/credentials" search={{ name: item.name }} className="name">
                   {item.name}
                 </Link>
               </td>

@@ -13,7 +13,7 @@ export function Figures({ span }: { span: StatsSpan }): ReactNode {
   const { data } = useQuery(stats(span));
   const before = useQuery(stats(span, {}, 1)).data;
   const count = data && countOf(data.total.counts);
-  const { label } = STATS_SPANS[span];
+  const { label, unit } = STATS_SPANS[span];
   const failed = data?.total.counts.FAILED ?? 0;
   const duration = data?.total.duration;
   return (
@@ -21,7 +21,7 @@ export function Figures({ span }: { span: StatsSpan }): ReactNode {
       <Figure
         name={`Executions, ${label}`}
         value={count?.toLocaleString("en")}
-        note={count !== undefined && before !== undefined && changeText(count, countOf(before.total.counts), label)}
+        note={count !== undefined && before !== undefined && changeText(count, countOf(before.total.counts), unit)}
       />
       <Figure
         name="Success"
@@ -83,10 +83,10 @@ function countOf(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((before, count) => before + count, 0);
 }
 
-function changeText(count: number, before: number, label: string): string {
-  if (before === 0) return `none in the ${label} before`;
+function changeText(count: number, before: number, unit: string): string {
+  if (before === 0) return `none in the ${unit} before`;
   const change = Math.round((count / before - 1) * 100);
   return change === 0
-    ? `as many as in the ${label} before`
-    : `${change > 0 ? "+" : "−"}${Math.abs(change)} % on the ${label} before`;
+    ? `as many as in the ${unit} before`
+    : `${change > 0 ? "+" : "−"}${Math.abs(change)} % on the ${unit} before`;
 }

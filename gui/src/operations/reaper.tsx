@@ -14,9 +14,7 @@ export function ReaperPart({ reaper }: { reaper: Overview["reaper"] }): ReactNod
       <div className="row">
         <SweepButton />
       </div>
-      <p className="quiet">
-        A sweep tells workers again of what nobody works on. It ends nothing and starts nothing twice.
-      </p>
+      <p className="quiet">A sweep offers work again that no worker has. It ends nothing and starts nothing twice.</p>
     </section>
   );
 }
@@ -26,9 +24,9 @@ function State({ reaper }: { reaper: NonNullable<Overview["reaper"]> }): ReactNo
   return (
     <>
       <dl className="facts">
-        <dt>By the clock</dt>
+        <dt>Sweeps</dt>
         <dd>{enabled ? `every ${seconds} s` : "switched off (FLOW_COMMAND_REAPER_ENABLED)"}</dd>
-        <dt>Whose turn</dt>
+        <dt>On server</dt>
         <dd className="mono">{holder ?? "no server at the moment"}</dd>
         <dt>Last sweep</dt>
         <dd>{last === null ? "none of this server" : <Swept sweep={last} />}</dd>

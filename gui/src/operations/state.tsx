@@ -13,8 +13,8 @@ export function Parts({ overview }: { overview: Overview }): ReactNode {
         {batches !== null && (
           <>
             <Fact name="Accepted">{countText(batches.accepted)}</Fact>
-            <Fact name="In work">{countText(batches.processing)}</Fact>
-            <Fact name="Oldest">{batches.oldest_ms === null ? "none waits" : durationText(batches.oldest_ms)}</Fact>
+            <Fact name="Processing">{countText(batches.processing)}</Fact>
+            <Fact name="Oldest">{batches.oldest_ms === null ? "none" : durationText(batches.oldest_ms)}</Fact>
             <Fact name="Failed">
               {batches.failed === null ? (
                 "none of the newest"
@@ -48,7 +48,7 @@ export function Parts({ overview }: { overview: Overview }): ReactNode {
       <Card name="Broker" isThere>
         <Fact name="State">
           {broker.kind === "process"
-            ? "none is set up: enough for one server"
+            ? "not set up; one server needs none"
             : broker.connected
               ? "NATS, connected"
               : "NATS, cannot be reached"}
@@ -56,11 +56,11 @@ export function Parts({ overview }: { overview: Overview }): ReactNode {
         {broker.latency_ms !== null && <Fact name="Answers in">{latencyText(broker.latency_ms)}</Fact>}
       </Card>
       <Card name="Servers" isThere={servers !== null}>
-        {servers?.length === 0 && <Fact name="Known">none has said yet that it lives</Fact>}
+        {servers?.length === 0 && <Fact name="Known">no heartbeat yet</Fact>}
         {servers?.map((server) => (
           <Fact key={server.name} name={server.answers ? "This one" : "Another"}>
             <span className="mono">{server.name}</span> {server.version ?? ""}, up since <Ago at={server.started_at} />,
-            heard of {durationText(server.heartbeat_age_ms)} ago
+            heartbeat {durationText(server.heartbeat_age_ms)} ago
           </Fact>
         ))}
       </Card>

@@ -51,7 +51,7 @@ function WorkerRow({ worker }: { worker: Worker }): ReactNode {
         </span>
         <span className="row quiet">
           <Slots running={running} capacity={worker.capacity} />
-          <span className="number">heard of {durationText(worker.heartbeat_age_ms)} ago</span>
+          <span className="number">heartbeat {durationText(worker.heartbeat_age_ms)} ago</span>
           <span>{text(worker.about["version"])}</span>
         </span>
       </div>
