@@ -68,6 +68,37 @@ for (const guide of ["docs/playbooks.md", "docs/tools.md"]) {
   });
 }
 
+for (const guide of ["docs/triggers.md", "docs/waiting.md", "docs/approvals.md"]) {
+  test(`every document of ${guide} is valid, and its tests pass`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "flow-docs-"));
+    const markdown = readFileSync(join(ROOT, guide), "utf8");
+    let count = 0;
+    let tested = 0;
+    try {
+      for (const [, text = ""] of markdown.matchAll(/^```yaml\n(.*?)^```\n/gms)) {
+        if (text.startsWith("apiVersion:")) {
+          count += 1;
+          await writeFile(join(folder, "snippet.yaml"), text);
+          const { code, stdout, stderr } = await flow(["validate", join(folder, "snippet.yaml")]);
+          assert.equal(code, 0, `${guide}:\n${text}\n${stdout}${stderr}`);
+          assert.doesNotMatch(`${stdout}${stderr}`, /warning/, guide);
+        } else if (text.startsWith("tests:")) {
+          tested += 1;
+          await writeFile(join(folder, "snippet.test.yaml"), text);
+          const { code, stdout, stderr } = await flow(["test", folder]);
+          assert.equal(code, 0, `${guide}:\n${text}\n${stdout}${stderr}`);
+        }
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+    assert.ok(
+      count > 0 && (tested > 0 || guide !== "docs/approvals.md"),
+      `${guide}: ${count} documents, ${tested} tests`,
+    );
+  });
+}
+
 test("every link of the guides to a file leads to one", () => {
   for (const guide of ["docs/playbooks.md", "docs/tools.md", "playbooks/examples/README.md"]) {
     const markdown = readFileSync(join(ROOT, guide), "utf8");

@@ -184,7 +184,8 @@ async function register(
     return entry;
   });
   const { version, unchanged } = written;
-  const warnings = [...diagnostics.map(problemOf), ...(await childWarnings(database, document, registration))];
+  const missing = [childWarnings, targetWarnings].map((warn) => warn(database, document, registration));
+  const warnings = [...diagnostics.map(problemOf), ...(await Promise.all(missing)).flat()];
   return { catalogId: written.catalogId, path, kind, version, unchanged, warnings };
 }
 
@@ -204,6 +205,29 @@ async function childWarnings(
     message: `\`${path}\`, which step \`${step}\` calls, ${why}`,
     hint: "register it before this playbook is run",
   }));
+}
+
+/** Playbooks of others that its triggers start, and that are not there: such a fire fails. */
+async function targetWarnings(
+  database: Database,
+  { path: own, triggers }: ReadDocument,
+  { content, maySee = () => Promise.resolve(true) }: Registration,
+): Promise<DocumentProblem[]> {
+  const targets = [...new Set(triggers.map(({ path }) => path))].filter((path) => path !== own);
+  if (targets.length === 0) return [];
+  const there = new Set((await findExecutables(database, targets)).map(({ path }) => path));
+  const line = content.split("\n").findIndex((text) => /^\s*"?playbook"?\s*:/.test(text)) + 1;
+  const warnings: DocumentProblem[] = [];
+  for (const target of targets) {
+    if (there.has(target) || !(await maySee(target))) continue;
+    warnings.push({
+      ...{ line: Math.max(1, line), column: 1, path: "playbook" },
+      code: "unknown-playbook" satisfies DiagnosticCode,
+      message: `\`${target}\`, which the trigger starts, is not in the catalog`,
+      hint: "register it before the trigger fires",
+    });
+  }
+  return warnings;
 }
 
 function listed<T>(page: Page<T, string | number>): Listed<T> {

@@ -6,8 +6,9 @@ import type { NatsTrigger } from "../../schema/triggers/nats-trigger.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { messageOf } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
+import type { Delivery } from "../triggers/delivery.ts";
 import { fireKey } from "../triggers/fire-key.ts";
-import type { Delivery, Triggers } from "../triggers/triggers.ts";
+import type { Triggers } from "../triggers/triggers.ts";
 
 /** A message of a stream. */
 export interface IncomingMessage {

@@ -20,28 +20,11 @@ import { isStorable } from "../../schema/words/wire.ts";
 import { nextTimeOf } from "../catalog/activate-triggers.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor, textCursor } from "../pagination-cursor.ts";
+import type { Delivery } from "./delivery.ts";
 import { type FireScope, fireScope, renderInput } from "./fire-scope.ts";
 import { createStartFires, type StartFires, type StartFiresDeps, TAKEN_MS } from "./start-fires.ts";
 import { createSweep } from "./sweep.ts";
 import { fireForEnds } from "./watch-ends.ts";
-
-/** What a trigger fires for. */
-export interface Delivery {
-  /** What makes it this fire: the trigger fires for each key once. */
-  key: string;
-  /** Its time, or when it came, milliseconds since 1970. Default: now. */
-  dueAt?: number;
-  /** Names for the templates of `input`, beside `trigger` and `env`. */
-  names?: JsonObject;
-  /** Further fields of `trigger` in these templates. */
-  about?: JsonObject;
-  /** Starts however many executions of the trigger are open. */
-  always?: boolean;
-  /** The execution whose end it is for. */
-  causeId?: string;
-  /** What has become of it already: the row is all that is written. */
-  verdict?: { status: "skipped" | "failed"; reason: string };
-}
 
 /** Longest key that is kept as it is, in characters: it is in an index. Others may come from outside. */
 const KEY_MAX = 512;

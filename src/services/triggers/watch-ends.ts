@@ -8,7 +8,7 @@ import {
   type WatchedEnd,
 } from "../../repositories/triggers/watched-ends.ts";
 import { matchesPattern } from "../../schema/rules/access-rules.ts";
-import type { JsonObject } from "../../schema/words/json.ts";
+import type { Delivery } from "./delivery.ts";
 import { TAKEN_MS } from "./start-fires.ts";
 
 /** Ends that one slice takes. */
@@ -16,16 +16,7 @@ const SLICE = 100;
 /** Triggers that watch executions, of which each end looks at all. */
 const WATCHERS_MAX = 1_000;
 
-/** What a trigger is fired for: the end of an execution. */
-interface EndDelivery {
-  key: string;
-  dueAt: number;
-  about: JsonObject;
-  causeId: string;
-  verdict?: { status: "skipped"; reason: string };
-}
-
-type FireMany = (deliveries: { trigger: TriggerRow; delivery: EndDelivery }[]) => Promise<unknown>;
+type FireMany = (deliveries: { trigger: TriggerRow; delivery: Delivery }[]) => Promise<unknown>;
 
 /**
  * Fires the triggers that watch ends of executions (control, rule 44), each once for an end: its key names it. An end is forgotten when all
@@ -52,7 +43,7 @@ function isWatched(
   return execution.status.includes(status) && matchesPattern(execution.path, path);
 }
 
-function deliveryOf({ triggerId }: TriggerRow, end: WatchedEnd): EndDelivery {
+function deliveryOf({ triggerId }: TriggerRow, end: WatchedEnd): Delivery {
   const { executionId, path, status, result, error, endedAt, ancestors, chain } = end;
   const why = ancestors.includes(triggerId)
     ? `Execution ${executionId} came from this trigger`

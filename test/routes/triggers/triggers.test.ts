@@ -322,6 +322,14 @@ overlap: skip
     (listed.body["resources"] as Body[]).map(({ path }) => path),
     ["triggers/early"],
   );
+  assert.deepEqual(registered.body["warnings"], []);
+  const early = await work.post("/api/catalog/register", {
+    content: apart("lost").replace("t/target", "t/nowhere"),
+  });
+  assert.deepEqual(
+    (early.body["warnings"] as Body[]).map(({ code, line, message }) => [code, line, message]),
+    [["unknown-playbook", 4, "`t/nowhere`, which the trigger starts, is not in the catalog"]],
+  );
   const taken = await work.post("/api/catalog/register", { content: apart("own") });
   assert.equal(taken.status, 409);
   assert.match(String(taken.body["error"]), /has a trigger 'own' from another document/);

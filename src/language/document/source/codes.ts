@@ -81,7 +81,9 @@ export const DIAGNOSTIC_RULES = {
   "unreachable-step": warning("No path of arcs leads to this step."),
   "unknown-workbook": warning("A `workbook` task names no entry of the document's `workbook`."),
 
-  "unknown-playbook": warning("When registering: a `playbook` task calls a path that the catalog does not have."),
+  "unknown-playbook": warning(
+    "When registering: a `playbook` task, or a trigger, names a path that the catalog does not have.",
+  ),
 
   // Templates.
   "template-syntax": error(

@@ -11,7 +11,7 @@ import type {
 } from "../../../ports/execution-store.ts";
 import type { LogEntry, Marker } from "../../../schema/rules/event-record.ts";
 import { labelsOf } from "../../../schema/rules/pool-label.ts";
-import type { Command, ParkedWork } from "../../../schema/words/command.ts";
+import type { Command } from "../../../schema/words/command.ts";
 import type { EventOf, FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import {
@@ -25,7 +25,14 @@ import {
 } from "../memory/load-execution.ts";
 import type { Ending } from "../memory/subscriptions.ts";
 import type { CancelledCommand, EndedStep } from "./types.ts";
-import { type ApprovalRows, createWaitRows, noteApproval, type WaitRows, whilePaused } from "./wait-rows.ts";
+import {
+  type ApprovalRows,
+  createWaitRows,
+  noteApproval,
+  type WaitingWork,
+  type WaitRows,
+  whilePaused,
+} from "./wait-rows.ts";
 
 /** When a batch arrived, and whether one of its commands was claimed. */
 export interface BatchTrace {
@@ -198,7 +205,7 @@ function createCommandChanges(claimedOnce: Set<string>) {
       ...stoppedRows(stopped, isKept),
     }),
     stopped: (iteration: StoppedIteration) => void stopped.push(iteration),
-    parked(id: string, work: ParkedWork | null) {
+    parked(id: string, work: WaitingWork | null) {
       waits ??= createWaitRows();
       waits.set(id, work);
     },

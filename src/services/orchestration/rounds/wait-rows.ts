@@ -11,7 +11,7 @@ import { defined } from "../../../schema/words/defined.ts";
 import type { EventOf } from "../../../schema/words/event.ts";
 
 /** What of a parked command its row is made from. */
-type WaitingWork = Pick<Parked, "wait" | "wake_at" | "approval">;
+export type WaitingWork = Pick<Parked, "wait" | "wake_at" | "approval">;
 
 /** The rows of what the commands of one execution wait for, as a round changes them. */
 export interface WaitRows {
