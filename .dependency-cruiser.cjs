@@ -203,7 +203,7 @@ const ROOMS = {
     login: ["credentials", "access"],
     bulk: ["triggers", "executions", "access", "*"],
     signals: ["orchestration", "access"],
-    approvals: ["orchestration", "access", "catalog", "*"],
+    approvals: ["orchestration", "executions", "access", "catalog", "*"],
     triggers: ["executions", "access", "catalog", "*"],
     webhooks: ["triggers", "executions", "credentials", "access"],
     "stream-triggers": ["triggers", "credentials", "access"],

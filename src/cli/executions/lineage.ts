@@ -56,6 +56,8 @@ interface TreeRow {
   depth: number;
   /** How it came from the one above; undefined at the top. */
   by: RelativeAnswer["by"] | undefined;
+  /** The trigger that started it, if one did. */
+  trigger: string | undefined;
   changed: JsonObject | undefined;
   isOwn: boolean;
 }
@@ -69,18 +71,20 @@ function treeOf(
   const rows: TreeRow[] = [];
   // How an ancestor's successor came from it stands with the ancestor; what a rerun changed stands with the rerun.
   let by: TreeRow["by"];
+  let trigger: TreeRow["trigger"];
   for (const [depth, one] of ancestors.toReversed().entries()) {
-    rows.push({ one, depth, by, changed: one.changed, isOwn: false });
+    rows.push({ one, depth, by, trigger, changed: one.changed, isOwn: false });
     by = one.by;
+    trigger = one.trigger;
   }
   const depth = ancestors.length;
-  rows.push({ one: own, depth, by, changed: own.changed, isOwn: true });
+  rows.push({ one: own, depth, by, trigger, changed: own.changed, isOwn: true });
   depths.set(own.execution_id, depth);
   for (const one of descendants) {
     // One whose origin may not be seen stands below the execution itself.
     const below = (one.of === null ? undefined : depths.get(one.of)) ?? depth;
     depths.set(one.execution_id, below + 1);
-    rows.push({ one, depth: below + 1, by: one.by, changed: one.changed, isOwn: false });
+    rows.push({ one, depth: below + 1, by: one.by, trigger: one.trigger, changed: one.changed, isOwn: false });
   }
   return rows;
 }
@@ -92,9 +96,13 @@ const WORDS: Readonly<Record<RelativeAnswer["by"], string>> = {
   hook: "hook",
 };
 
-function lineOf({ one, depth, by, changed, isOwn }: TreeRow, style: Style): string {
+function wordsOf(by: RelativeAnswer["by"], trigger: string | undefined): string {
+  return trigger === undefined ? WORDS[by] : `${WORDS[by]} by ${cleanText(trigger)}`;
+}
+
+function lineOf({ one, depth, by, trigger, changed, isOwn }: TreeRow, style: Style): string {
   const { execution_id, path, version, status, started_at, deleted_at } = one;
-  const branch = by === undefined ? "" : `${"   ".repeat(Math.max(0, depth - 1))}└─ ${WORDS[by]} `;
+  const branch = by === undefined ? "" : `${"   ".repeat(Math.max(0, depth - 1))}└─ ${wordsOf(by, trigger)} `;
   const when = started_at === null ? "" : formatAgo(Date.parse(started_at), Date.now());
   const gone = deleted_at === undefined ? "" : ", deleted";
   const told = changed === undefined ? "" : `  ${changedText(changed)}`;

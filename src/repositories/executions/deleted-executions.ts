@@ -68,6 +68,9 @@ export async function forgetDeleted({ sql }: Database, executionIds: readonly st
           and not exists (
             select from flow.execution e
             where e.started_id = d.execution_id and e.started_kind = 'execution' and e.parent_execution_id is null)
+          and not exists (
+            select from flow.trigger_fire f join flow.execution e on e.execution_id = f.execution_id
+            where f.cause_id = d.execution_id and f.cause_id is not null)
           and not exists (select from flow.deleted_execution o where o.rerun_of = d.execution_id)
           and not exists (select from flow.deleted_execution o where o.parent_execution_id = d.execution_id)
         returning d.rerun_of, d.parent_execution_id

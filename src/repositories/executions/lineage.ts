@@ -4,11 +4,11 @@ import type { Database } from "../database/database.ts";
 
 /*
  * Where executions come from, and what came from them. An execution has at most one origin among executions: the one that called it,
- * that it repeats, or whose end started it. A deleted one from which others descend has left a row.
+ * that it repeats, for whose approval it tells people, or whose end fired the trigger that started it. A deleted one from which others descend has left a row.
  */
 
 /** How an execution came from another one. */
-export type LineageLink = "rerun" | "parent" | "hook";
+export type LineageLink = "rerun" | "parent" | "trigger" | "hook";
 
 /** An execution in a lineage. */
 export interface Relative {
@@ -19,6 +19,8 @@ export interface Relative {
   /** The execution that it came from, and how; null at the top. */
   of: string | null;
   link: LineageLink | null;
+  /** The trigger that started it; null where none did. */
+  trigger: string | null;
   /** Of a rerun: what it was asked for. */
   changed: JsonObject | null;
   /** Null of a deleted one. */
@@ -28,9 +30,13 @@ export interface Relative {
 }
 
 /** SQL: the origin of the row `e`, of executions and of deleted ones. */
-const OF = "coalesce(e.parent_execution_id, e.rerun_of, case when e.started_kind = 'execution' then e.started_id end)";
+const OF = `coalesce(e.parent_execution_id, e.rerun_of, case e.started_kind when 'execution' then e.started_id
+    when 'trigger' then (
+      select f.cause_id from flow.trigger_fire as f where f.execution_id = e.execution_id and f.cause_id is not null limit 1)
+    end)`;
 const LINK = `case when e.parent_execution_id is not null then 'parent' when e.rerun_of is not null then 'rerun'
-    when e.started_kind = 'execution' and e.started_id is not null then 'hook' end`;
+    when e.started_kind = 'execution' and e.started_id is not null then 'hook' when e.started_kind = 'trigger' then 'trigger' end`;
+const TRIGGER = "case when e.started_kind = 'trigger' then e.started_name end";
 const OF_DELETED = "coalesce(e.parent_execution_id, e.rerun_of)";
 const LINK_OF_DELETED =
   "case when e.parent_execution_id is not null then 'parent' when e.rerun_of is not null then 'rerun' end";
@@ -40,11 +46,12 @@ export async function findRelatives({ sql }: Database, executionIds: readonly st
   const ids = [...executionIds];
   return await sql<Relative[]>`
     select e.execution_id as "executionId", e.path, e.version, e.status, ${sql.unsafe(OF)} as of, ${sql.unsafe(LINK)} as link,
+      ${sql.unsafe(TRIGGER)} as trigger,
       e.rerun_request as changed, e.started_at as "startedAt", null::timestamptz as "deletedAt"
     from flow.execution as e where e.execution_id = any(${ids}::bigint[])
     union all
     select e.execution_id, e.path, e.version, e.status, ${sql.unsafe(OF_DELETED)}, ${sql.unsafe(LINK_OF_DELETED)},
-      null, null, e.deleted_at
+      null, null, null, e.deleted_at
     from flow.deleted_execution as e
     where e.execution_id = any(${ids}::bigint[])
       and not exists (select from flow.execution as other where other.execution_id = e.execution_id)`;
@@ -97,6 +104,10 @@ export async function listDescents(
         ${from("execution", "e.parent_execution_id = asked.id")}
         union ${from("execution", "e.rerun_of = asked.id and e.parent_execution_id is null")}
         union ${from("execution", "e.started_id = asked.id and e.started_kind = 'execution' and e.parent_execution_id is null")}
+        union (
+          select f.execution_id from flow.trigger_fire as f
+          where f.cause_id = asked.id and f.cause_id is not null and f.execution_id > ${after}
+          order by f.execution_id limit ${limit})
         union ${from("deleted_execution", "e.parent_execution_id = asked.id")}
         union ${from("deleted_execution", "e.rerun_of = asked.id and e.parent_execution_id is null")}
       ) as all_kinds

@@ -98,6 +98,8 @@ export const triggerFire = flow.table(
     index("trigger_fire_for_queue").on(table.triggerId, table.dueAt, table.fireId).where(sql`status = 'queued'`),
     // From an execution back to what caused it.
     index("trigger_fire_for_execution").on(table.executionId).where(sql`execution_id IS NOT NULL`),
+    // From an execution to what its end has started.
+    index("trigger_fire_for_cause").on(table.causeId, table.executionId).where(sql`cause_id IS NOT NULL`),
     check("trigger_fire_status", sql`status IN (${listed(FIRE_STATUSES)})`),
     check("trigger_fire_started", sql`(execution_id IS NOT NULL) = (status = 'started')`),
     check("trigger_fire_queued", sql`(wake_at IS NOT NULL) = (status = 'queued')`),

@@ -178,12 +178,14 @@ function relativeOf({
   status,
   of,
   link,
+  trigger,
   changed,
   startedAt,
   deletedAt,
 }: Lineage["ancestors"][number]): RelativeAnswer {
   return {
     ...{ execution_id: id, path, version, status, by: link ?? "parent", of },
+    ...(trigger !== null && link === "trigger" && { trigger }),
     ...(changed !== null && { changed }),
     started_at: startedAt?.toISOString() ?? null,
     ...(deletedAt !== null && { deleted_at: deletedAt.toISOString() }),

@@ -13,6 +13,9 @@ export const RelativeAnswer = v.object({
     v.description("How it came from `of`; of an ancestor how the next one came from it."),
   ),
   of: v.pipe(v.nullable(IdText), v.description("The execution that it came from itself; null at the top.")),
+  trigger: v.exactOptional(
+    v.pipe(v.string(), v.description("By a trigger: its name; of an ancestor that of the next one.")),
+  ),
   changed: v.exactOptional(v.pipe(JsonObjectValue, v.description("Of a rerun: where from, and what was replaced."))),
   started_at: v.nullable(Timestamp),
   deleted_at: v.exactOptional(v.pipe(Timestamp, v.description("It is deleted: this is what is left of it."))),

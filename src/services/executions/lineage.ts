@@ -55,7 +55,7 @@ export async function lineageOf(
   const line = [own, ...above.map((id) => found.get(id))];
   const ancestors = shown(above).map((one) => {
     const next = line.find((other) => other?.of === one.executionId);
-    return { ...one, link: next?.link ?? null };
+    return { ...one, link: next?.link ?? null, trigger: next?.trigger ?? null };
   });
   const last = below.at(-1);
   const nextCursor = below.length === limit && last !== undefined ? encodeCursor(last) : null;

@@ -607,6 +607,7 @@ table trigger_fire
   trigger_fire_started CHECK (((execution_id IS NOT NULL) = (status = 'started'::text)))
   trigger_fire_status CHECK ((status = ANY (ARRAY['started'::text, 'queued'::text, 'skipped'::text, 'missed'::text, 'failed'::text])))
   trigger_fire_pkey PRIMARY KEY (fire_id)
+  INDEX trigger_fire_for_cause btree (cause_id, execution_id) WHERE (cause_id IS NOT NULL)
   INDEX trigger_fire_for_execution btree (execution_id) WHERE (execution_id IS NOT NULL)
   INDEX trigger_fire_for_list btree (trigger_id, fire_id)
   INDEX trigger_fire_for_queue btree (trigger_id, due_at, fire_id) WHERE (status = 'queued'::text)

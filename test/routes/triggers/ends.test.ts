@@ -69,6 +69,18 @@ test("an execution fires no trigger from which it came, and a chain of ends is s
   const [last, first, ...rest] = await firesOf("c/self");
   assert.deepEqual([last?.["status"], first?.["status"], rest.length], ["skipped", "started", 0]);
   assert.match(String(last?.["reason"]), /^Execution \d+ came from this trigger$/);
+  // Lineage has the trigger, from both sides, and what is deleted of it.
+  const second = String(first?.["execution_id"]);
+  const brief = (rows: unknown) =>
+    (rows as Body[]).map(({ execution_id: id, by, trigger, of }) => [id === second, by, trigger, of === null]);
+  const above = (await work.get(`/api/executions/${second}/lineage`)).body;
+  assert.deepEqual([brief(above["ancestors"]), above["descendants"]], [[[false, "trigger", "again", true]], []]);
+  const [top] = above["ancestors"] as Body[];
+  const below = (await work.get(`/api/executions/${top?.["execution_id"]}/lineage`)).body;
+  assert.deepEqual(brief(below["descendants"]), [[true, "trigger", "again", false]]);
+  assert.equal((await work.send("DELETE", `/api/executions/${top?.["execution_id"]}`)).status, 200);
+  const kept = (await work.get(`/api/executions/${second}/lineage`)).body["ancestors"] as Body[];
+  assert.deepEqual([kept.length, typeof kept[0]?.["deleted_at"]], [1, "string"]);
 
   for (let index = 1; index <= 18; index += 1) {
     await register(`d/n${index}`, `  - { name: next, execution: { path: "d/n${index - 1}" } }\n`);
