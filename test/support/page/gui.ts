@@ -31,7 +31,7 @@ export interface Gui {
 }
 
 /** Of the service that test files share. One kind is left that no worker runs: duckdb. */
-const SHARED_ENVIRONMENT = { FLOW_WORKER_TOOLS: "noop,http,python,shell,playbook,mcp" };
+const SHARED_ENVIRONMENT = { FLOW_WORKER_TOOLS: "noop,http,python,shell,playbook,mcp,artifact" };
 // A service and its worker take two seconds of processor time to start: the test files of a process share one.
 let shared: Promise<Service> | undefined;
 // Here and not at the first use: it is to end with the process's tests, not with those of the first file.

@@ -16,12 +16,14 @@ import { useLiveExecution } from "../use-live.ts";
 
 const route = getRouteApi("/executions/$executionId");
 const Graph = lazy(() => import("../graph/graph.tsx"));
+const Files = lazy(() => import("../files/files.tsx"));
 const Log = lazy(() => import("../log/log.tsx"));
 const TITLES: Record<ExecutionTab, string> = {
   trace: "Trace",
   graph: "Graph",
   log: "Log",
   data: "Data",
+  files: "Files",
   events: "Events",
   compare: "Compare",
   lineage: "Lineage",
@@ -68,6 +70,7 @@ export function ExecutionPage(): ReactNode {
         {tab === "graph" && <Graph key={executionId} execution={shown} moment={moment} />}
         {tab === "log" && <Log key={executionId} execution={shown} moment={moment} />}
         {tab === "data" && <Data execution={shown} />}
+        {tab === "files" && <Files execution={execution} />}
         {tab === "events" && <Events execution={execution} />}
         {tab === "compare" && <Compare execution={execution} />}
         {tab === "lineage" && <Lineage execution={execution} />}

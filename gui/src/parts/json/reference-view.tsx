@@ -92,11 +92,11 @@ function PayloadProblem({ error, expiresAt }: { error: unknown; expiresAt: strin
 }
 
 /** A payload as a file. Where a token is needed, a plain link would not send it. */
-function Download({ address }: { address: string }): ReactNode {
+export function Download({ address, name }: { address: string; name?: string }): ReactNode {
   const [problem, setProblem] = useState("");
   if (sessionToken() === undefined) {
     return (
-      <a className="button" href={address} download>
+      <a className="button" href={address} download={name ?? true}>
         Download
       </a>
     );
@@ -108,7 +108,7 @@ function Download({ address }: { address: string }): ReactNode {
       const link = document.createElement("a");
       link.href = URL.createObjectURL(await response.blob());
       link.download =
-        /filename="([\w.-]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "result.json";
+        name ?? /filename="([\w.-]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "result.json";
       link.click();
       URL.revokeObjectURL(link.href);
       setProblem("");
