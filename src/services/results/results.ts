@@ -145,9 +145,8 @@ export function createResults(deps: ResultsDeps): Results {
     removeOf: async (executionIds, limit) =>
       remover.removeTaken(await takeAll(database, executionIds, limit), "execution"),
     removeExpired: async (limit) => remover.removeTaken(await takeExpired(database, limit), "expired"),
-    async removeLeftovers(limit) {
-      return (await removeSpooledRemains(deps.folder, deps.now())) + (await remover.leftovers(limit));
-    },
+    removeLeftovers: async (limit) =>
+      (await removeSpooledRemains(deps.folder, deps.now())) + (await remover.leftovers(limit)),
     tell: ends.tell,
     sweep: ends.sweep,
     idle: ends.idle,
