@@ -9,6 +9,8 @@ export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
   ...named("catalogId", "catalog_id"),
   ...named("executionId", "execution_id parent_execution_id id_prefix started_by_id execution_ids"),
   ...named("commandId", "command_id"),
+  ...named("triggerId", "trigger_id"),
+  ...named("approvalId", "approval_id"),
   ...named("ref", "ref"),
   ...named("credential", "identifier"),
   ...named("content", "content"),
@@ -20,7 +22,7 @@ export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
     resource_type at result return_step role roles roots_only schema sealed session_id since stale_seconds started_by status step steps_after strict tag
     tags target token_sha256 type until user user_id values version wait_ms worker workload labels paths
     bulk_id dry_run filter options from only reuse_children reuse_iterations step_input variables
-    retain mine approval_id decision comment kind enabled trigger_id n bucket group sort
+    retain mine decision comment kind enabled n bucket group sort
     to max_active only_missing calls token`,
   ),
 };
@@ -31,6 +33,8 @@ export interface Named {
   catalogId: string;
   executionId: string;
   commandId: string;
+  triggerId: string;
+  approvalId: string;
   ref: string;
   credential: string;
   content: string;
