@@ -33,6 +33,7 @@ for (const strips of [true, false]) {
     await page.getByRole("link", { name: "Playbooks", exact: true }).click();
     await page.waitForURL(`${proxy.origin}/flow/catalog`);
     await page.getByRole("link", { name: "gui/says" }).click();
+    await page.getByRole("link", { name: "Run …", exact: true }).click();
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.waitForURL(/\/flow\/executions\/\d+/);
     await page.getByText("Completed in").waitFor();
@@ -83,6 +84,7 @@ for (const strips of [true, false]) {
     await page.getByRole("button", { name: /^Log in with/ }).click();
     await page.waitForURL(`${proxy.origin}/flow/catalog`);
     await page.getByRole("link", { name: "gui/says" }).click();
+    await page.getByRole("link", { name: "Run …", exact: true }).click();
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.waitForURL(/\/flow\/executions\/\d+/);
     await page.getByText("Completed in").waitFor();
