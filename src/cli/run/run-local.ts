@@ -145,7 +145,7 @@ function buildRuntime(
   let tools: ToolRegistry | undefined;
   let reused: Reuse | undefined;
   const secretSource = openSecretSource(config, config.httpAllowPrivate);
-  const keepFile = keepArtifacts(io);
+  let keepFile: ReturnType<typeof keepArtifacts> | undefined;
   const runtime = createLocalRuntime({
     tools: (store) => {
       tools = createToolRegistry({
@@ -170,8 +170,13 @@ function buildRuntime(
       watch.progress.observe(watch.model.observe(state, events), events);
     },
     saved(payload) {
-      if (payload.file === undefined) watch.recorder?.payload(payload);
-      else keepFile(payload);
+      if (payload.file === undefined) {
+        watch.recorder?.payload(payload);
+        return;
+      }
+      // Most runs store none.
+      keepFile ??= keepArtifacts(io);
+      keepFile(payload);
     },
     log: (line) => watch.progress.log(line),
   });
