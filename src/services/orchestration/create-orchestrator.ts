@@ -29,7 +29,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
   const ids = createIdAllocator((count) => store.reserveIds(count), now);
   const labelled = new Set<() => void>();
   const ready = createReadyQueue({ ...limits.ready, onShort: () => refill.short(), labelled });
-  const cache = createExecutionCache((id) => loadExecution(deps, id), now);
+  const cache = createExecutionCache((id) => loadExecution(deps, id), now, limits.executionsMax);
   const deadlines = createDeadlines(clock);
   const subscriptions = createSubscriptions();
   const turns = createTurns(clock);

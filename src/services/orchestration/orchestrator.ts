@@ -287,6 +287,8 @@ export interface OrchestratorLimits {
   processors: number;
   /** Limits for commands that wait in memory; default: those of `services/orchestration/rounds/ready-queue`. */
   ready?: Pick<ReadyOptions, "groupMax" | "readyMax" | "groupMin">;
+  /** Executions kept in memory; default: that of `services/orchestration/memory/execution-cache`. */
+  executionsMax?: number;
 }
 
 /** Receives what happens, for metrics, logs and other processes. No method may throw. */

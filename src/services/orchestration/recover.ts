@@ -55,7 +55,7 @@ export function createRecovery(parts: OrchestratorParts): Recovery {
       return overdue.length;
     },
     wake: () => wakeDue(parts),
-    sweep: () => cache.sweep(),
+    sweep: () => cache.sweep(roundLoop.isAwaited),
   };
 }
 

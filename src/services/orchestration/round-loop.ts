@@ -69,10 +69,14 @@ export interface RoundLoop {
   depth(): number;
   /** Bytes of their requests. */
   bytes(): number;
+  /** True if a job waits for this execution. */
+  isAwaited(executionId: string): boolean;
   /** Requests that wait for one execution. */
   waitingFor(executionId: string): number;
   /** Resolves when no job is queued or under way. */
   idle(): Promise<void>;
+  /** Resolves when no more than so many jobs wait. */
+  below(depth: number): Promise<void>;
 }
 
 /** Starts the loop; it does nothing until there is a job. */
@@ -120,11 +124,13 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
       schedule();
     });
     if (queue.length() > 0) schedule();
+    shorter.look();
   };
-  const idlers: (() => void)[] = [];
+  const shorter = createThresholds(() => queue.length());
+  const resting = createThresholds(() => queue.length() + underWay);
   const rest = () => {
-    if (queue.length() > 0 || underWay > 0) return;
-    for (const idler of idlers.splice(0)) idler();
+    shorter.look();
+    resting.look();
   };
 
   return {
@@ -137,13 +143,27 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
       queue.unshift([job]);
       schedule();
     },
-    ...{ wake, leaveSteps, depth: queue.length, bytes: queue.bytes, waitingFor: queue.waiting },
-    idle: () =>
-      new Promise((resolve) => {
-        idlers.push(resolve);
-        schedule();
-      }),
+    ...{ wake, leaveSteps, depth: queue.length, bytes: queue.bytes, isAwaited: queue.has, waitingFor: queue.waiting },
+    below: shorter.reached,
+    idle: () => resting.reached(0),
   };
+}
+
+/** Those who wait until a number is not above theirs; it is looked at when it may have fallen. */
+function createThresholds(now: () => number) {
+  const waiting: { most: number; resolve(): void }[] = [];
+  const look = () => {
+    for (const one of waiting.splice(0)) {
+      if (now() <= one.most) one.resolve();
+      else waiting.push(one);
+    }
+  };
+  const reached = (most: number) =>
+    new Promise<void>((resolve) => {
+      waiting.push({ most, resolve });
+      look();
+    });
+  return { look, reached };
 }
 
 /** Calls `call` later: once, however often it is asked for until then. */

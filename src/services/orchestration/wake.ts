@@ -18,9 +18,13 @@ const TAKEN_MS = 5_000;
 /**
  * Wakes parked commands whose time has come: each is claimable again, and one whose tasks only evaluate templates is run in the same
  * round. Returns how many were due.
+ *
+ * What a round has no time for goes on in later rounds, and its wait is over by then: so it waits first until what was woken before has
+ * gone on. Otherwise ten thousand that are due together would all wait for their turn, with all of their executions in memory.
  */
 export async function wakeDue(parts: OrchestratorParts): Promise<number> {
   const { store } = parts;
+  await parts.roundLoop.below(DUE_MAX);
   const due = await store.takeDueWaits(TAKEN_MS, DUE_MAX);
   if (due.length === 0) return 0;
   const bodies = new Map(

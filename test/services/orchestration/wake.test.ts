@@ -21,9 +21,13 @@ workflow:
 const HOUR_MS = 3_600_000;
 
 /** A server whose clock stands still until it is moved. */
-function serve(runsSteps = true): TestOrchestrator & { move(ms: number): void } {
+function serve(
+  runsSteps = true,
+  busy = () => 0,
+  limits?: Partial<OrchestratorDeps["limits"]>,
+): TestOrchestrator & { move(ms: number): void } {
   let now = Date.UTC(2026, 0, 1);
-  const clock = { ...systemClock, now: () => now, busy: () => 0 };
+  const clock = { ...systemClock, now: () => now, busy };
   const store = createMemoryStore(() => now);
   const steps = createPureSteps({
     worker: "server-1",
@@ -32,7 +36,7 @@ function serve(runsSteps = true): TestOrchestrator & { move(ms: number): void } 
     signal: new AbortController().signal,
   });
   const more: Partial<OrchestratorDeps> = { clock, ...(runsSteps && { pureSteps: steps }) };
-  const service = openOrchestrator(more, store);
+  const service = openOrchestrator(more, store, limits);
   return {
     ...service,
     move: (ms) => {
@@ -157,4 +161,31 @@ test("a worker that runs the wait gives it back; the next claim, of any worker, 
   assert.equal(second?.command.woken?.resume.task, "a");
   const view = await service.view(executionId);
   assert.equal(view?.state.steps["a"]?.attempts, 1);
+});
+
+test("many waits that are over at once go on without their executions being loaded again and again", async () => {
+  let busyMs = 0;
+  let lookMs = 0;
+  const service = serve(true, () => (busyMs += lookMs), { executionsMax: 20 });
+  const { orchestrator, store } = service;
+  const count = 200;
+  for (let index = 0; index < count; index += 1) await service.start(WAIT);
+  // Each look at the clock takes so long from now on: a round has room for a few of them.
+  lookMs = 1;
+  service.move(HOUR_MS);
+  orchestrator.recovery.sweep();
+  let loads = 0;
+  const { find } = store;
+  store.find = async (id) => {
+    loads += 1;
+    return await find(id);
+  };
+  assert.equal(await orchestrator.recovery.wake(), count);
+  assert.ok(orchestrator.queueDepth() > count / 2, "They wait for their turn");
+  while ([...store.executions.values()].some(({ endedAt }) => endedAt === null)) {
+    orchestrator.recovery.sweep();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.ok(loads <= count, `${loads} loads`);
+  assert.deepEqual(service.faults, []);
 });

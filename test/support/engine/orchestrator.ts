@@ -26,6 +26,7 @@ export interface TestOrchestrator {
 export function openOrchestrator(
   more: Partial<OrchestratorDeps> = {},
   store = createMemoryStore(Date.now),
+  limits: Partial<OrchestratorDeps["limits"]> = {},
 ): TestOrchestrator {
   const entries = new Map<string, { path: string; version: number; content: string }>();
   const faults: unknown[] = [];
@@ -40,7 +41,15 @@ export function openOrchestrator(
     clock: systemClock,
     defer: setImmediate,
     env: {},
-    limits: { leaseMs: 120_000, lostClaims: 3, ackMs: 10_000, queueMax: 1_024, processingMs: 15_000, processors: 1 },
+    limits: {
+      leaseMs: 120_000,
+      lostClaims: 3,
+      ackMs: 10_000,
+      queueMax: 1_024,
+      processingMs: 15_000,
+      processors: 1,
+      ...limits,
+    },
     resultOf: (state) => resultOf(state)?.value ?? null,
     isRetryable: () => false,
     isDuplicateKey: (error) => error instanceof DuplicateKey,

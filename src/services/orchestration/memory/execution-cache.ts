@@ -39,15 +39,19 @@ export interface ExecutionCache {
   drop(cached: CachedExecution): void;
   /** The round that worked on it has ended. */
   free(cached: CachedExecution): void;
-  /** Evicts idle executions. */
-  sweep(): void;
+  /**
+   * Evicts idle executions. One that a job waits for is not idle, however many there are: it would be loaded again before that job, and
+   * evicted again before its turn.
+   */
+  sweep(isAwaited: (executionId: string) => boolean): void;
   all(): Iterable<CachedExecution>;
 }
 
-/** Keeps executions. `load` returns the execution, or undefined if it does not exist. */
+/** Keeps executions, at most `keptMax` of those that nothing works on. `load` returns the execution, or undefined if it does not exist. */
 export function createExecutionCache(
   load: (executionId: string) => Promise<LiveExecution | undefined>,
   now: () => number,
+  keptMax = KEPT_MAX,
 ): ExecutionCache {
   const entries = new Map<string, CachedExecution>();
   const isIdle = (cached: CachedExecution) => !cached.busy && cached.loading === null && cached.markers.length === 0;
@@ -82,11 +86,11 @@ export function createExecutionCache(
       // An execution that is missing now may be created later: look again next time.
       if (cached.missing) drop(cached);
     },
-    sweep() {
+    sweep(isAwaited) {
       const at = now();
-      let over = entries.size - KEPT_MAX;
+      let over = entries.size - keptMax;
       for (const [id, cached] of entries) {
-        if (!isIdle(cached)) continue;
+        if (!isIdle(cached) || isAwaited(id)) continue;
         const isOver = over > 0 || cached.missing || cached.live === null;
         const keepMs = cached.live !== null && isTerminal(cached.live.state.status) ? ENDED_MS : IDLE_MS;
         if (!isOver && cached.usedAt > at - keepMs) continue;

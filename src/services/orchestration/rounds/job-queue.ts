@@ -34,6 +34,8 @@ export interface JobQueue {
   /** True if it is in no round and loaded; otherwise starts to load it. */
   isUsable(cached: CachedExecution): boolean;
   length(): number;
+  /** True if a job waits for this execution. */
+  has(executionId: string): boolean;
   /** Requests that wait for this execution. */
   waiting(executionId: string): number;
   /** Bytes of the requests that wait. */
@@ -102,6 +104,7 @@ export function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps)
     },
     isUsable,
     length: lines.count,
+    has: lines.has,
     waiting: lines.waiting,
     bytes: lines.bytes,
   };
@@ -142,6 +145,7 @@ interface JobLines {
   /** The jobs of an execution, or all. */
   of(executionId: string | undefined): Entry[];
   count(): number;
+  has(executionId: string): boolean;
   waiting(executionId: string): number;
   bytes(): number;
 }
@@ -200,6 +204,7 @@ function createJobLines(): JobLines {
     },
     of: (executionId) => (executionId === undefined ? [...entries] : valuesOf(lines.get(executionId))),
     count: () => entries.size,
+    has: (executionId) => lines.has(executionId),
     waiting: (executionId) => lines.get(executionId)?.requests ?? 0,
     bytes: () => bytes,
   };

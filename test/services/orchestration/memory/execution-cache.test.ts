@@ -62,13 +62,13 @@ test("a sweep evicts executions that are idle, ended, missing or not loaded, and
   assert.ok(ended);
   ended.state.status = "COMPLETED";
   time.now = 2_000;
-  cache.sweep();
+  cache.sweep(() => false);
   assert.deepEqual(
     [...cache.all()].map(({ executionId }) => executionId),
     ["idle", "busy", "marked"],
   );
   time.now = 60_000;
-  cache.sweep();
+  cache.sweep(() => false);
   assert.deepEqual(
     [...cache.all()].map(({ executionId }) => executionId),
     ["busy", "marked"],
@@ -79,6 +79,6 @@ test("the limit of kept executions holds, however recently they were used", asyn
   const ids = Array.from({ length: 2_100 }, (_, index) => String(index));
   const { cache } = setup(ids);
   for (const id of ids) await cache.load(cache.entry(id));
-  cache.sweep();
+  cache.sweep(() => false);
   assert.equal([...cache.all()].length, 2_000);
 });
