@@ -10,7 +10,7 @@ export interface Vitals {
   interactionMs: number;
 }
 
-/** The browser tells of these only while somebody listens; the script runs before anything of the page. */
+/** The browser reports these only while a listener is there; the script runs before anything of the page. */
 const OBSERVER = `
   globalThis.vitals = { lcpMs: NaN, shift: 0, interactionMs: 0 };
   const on = (type, take, more) =>

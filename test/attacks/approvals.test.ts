@@ -140,8 +140,8 @@ before(async () => {
   );
 });
 
-const post = (link: string, body: string, headers: Record<string, string> = {}) =>
-  gateway.request(link, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
+const post = async (link: string, body: string, headers: Record<string, string> = {}) =>
+  await gateway.request(link, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
 const APPROVE = JSON.stringify({ decision: "approve" });
 
 test("a link that was forged, cut, changed or of another key opens nothing, and says nothing of what is there", async () => {

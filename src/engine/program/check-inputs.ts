@@ -58,7 +58,7 @@ function* wrongOnes(
   for (const name of Object.keys(inputs)) {
     const { schema, required } = own(inputs, name) as DeclaredInput;
     const value = own(workload, name) as Json | undefined;
-    // A default of null says that there is none.
+    // A default of null stands for a missing one.
     if (value === undefined || (value === null && !Object.hasOwn(input, name))) {
       if (required === true) yield { path: name, message: "is required" };
       continue;

@@ -54,12 +54,12 @@ export function askingPage(
     html`${about}${due}${problem}<form method="post">${fields}
 <label>Comment (optional)<textarea name="comment" rows="2" maxlength="2000">${again?.given.get("comment") ?? ""}</textarea></label>
 <button class="main" name="decision" value="approve">Approve</button><button name="decision" value="reject">Reject</button></form>
-<p class="quiet">The link can be used once. Who has it decides: do not pass it on.</p>`,
+<p class="quiet">The link can be used once. Anyone who has it can decide: do not pass it on.</p>`,
   );
 }
 
 const STATES: Partial<Record<LinkedApproval["state"], string>> = {
-  used: "This link was used: the decision is kept.",
+  used: "This link was used. The decision is recorded.",
   expired: "This link has expired. Ask for a new message, or decide on the page.",
 };
 

@@ -87,7 +87,10 @@ export function approvalLinkRoutes(deps: ApprovalLinkDeps) {
 }
 
 const LOOK = "approval.view";
-const TOLD = { approve: "Your approval is kept. Thank you.", reject: "Your rejection is kept. Thank you." } as const;
+const TOLD = {
+  approve: "Your approval is recorded. Thank you.",
+  reject: "Your rejection is recorded. Thank you.",
+} as const;
 
 /** Answers with a page also where it is refused, if a browser asks. */
 async function answering(

@@ -128,7 +128,7 @@ export function fromOf(
   return from ?? (status === "COMPLETED" ? "start" : "failed");
 }
 
-/** What a start is told of a rerun that was prepared. `children`: executions whose results it takes in place of calls. */
+/** What a start takes from a rerun that was prepared. `children`: executions whose results it takes in place of calls. */
 export function rerunInput(
   { state, stored }: OpenedOriginal,
   prepared: PreparedRerun,

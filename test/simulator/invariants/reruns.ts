@@ -119,7 +119,7 @@ function isReached(event: FlowEvent): event is Extract<FlowEvent, { type: "step.
   return event.type === "step.skipped" && event.reused_from === undefined && event.reason === "when";
 }
 
-/** A rerun without changes, of a run that nobody disturbed, ends as that did. */
+/** A rerun without changes, of a run without interference, ends as that did. */
 async function endsAsItsOriginal(run: Simulation, states: ReadonlyMap<string, ExecutionState>): Promise<void> {
   const { playbook, reruns, tables, interfered } = run;
   const lost = rootsWithLoss(run);
