@@ -19,6 +19,14 @@ workflow:
   - step: use
     tool: { kind: noop, result: { got: "{{ stuck.rows }}" } }
 `;
+const EACH = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: each, path: steering/each }
+workflow:
+  - step: each
+    loop: { in: [a, b, c], iterator: item, spec: { mode: parallel } }
+    tool: { kind: duckdb, query: "select 1" }
+`;
 /** Its second step fails unless the input says otherwise. */
 const FRAGILE = `apiVersion: flow/v2
 kind: Playbook
@@ -34,7 +42,7 @@ workflow:
   - step: report
     tool: { kind: noop, result: { total: "{{ load.rows * charge.paid }}" } }
 `;
-for (const content of [WAITING, FRAGILE]) await post("/api/catalog/register", { content });
+for (const content of [WAITING, EACH, FRAGILE]) await post("/api/catalog/register", { content });
 const start = async (path: string, workload = {}, waitMs = 30_000) =>
   String((await post("/api/execute", { path: `steering/${path}`, workload, wait_ms: waitMs }))["execution_id"]);
 
@@ -59,6 +67,18 @@ test("a step that is stuck is completed by hand with a result, and what follows 
   await page.goto(`${gui.serving.url}/executions/${id}?tab=events`);
   await page.locator(".event-row").getByText("step.overridden").first().waitFor();
   await page.close();
+});
+
+test("which items of a loop were ended by hand, by whom and why, stands with the loop", async () => {
+  const id = await start("each", {}, 0);
+  const body = { action: "skip", iteration: 1, reason: "the file is broken" };
+  await post(`/api/executions/${id}/steps/each/override`, body);
+  const page = await opened(`/executions/${id}?step=each`);
+  const items = page.getByLabel("Items ended by hand").getByRole("listitem");
+  await items.getByText(/^Item 1 skipped by .+, .+(ago|now)$/).waitFor();
+  await items.getByText("the file is broken").waitFor();
+  await page.close();
+  await post(`/api/executions/${id}/cancel`, {});
 });
 
 test("a step is failed by hand with a code, and one that has ended offers no such thing", async () => {

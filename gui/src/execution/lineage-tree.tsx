@@ -34,11 +34,10 @@ export function Lineage({ execution }: { execution: Execution }): ReactNode {
     return <ProblemPanel error={pages.error} again={() => void pages.refetch()} />;
   }
   if (pages.data === undefined) return <p className="quiet">Loading …</p>;
-  const rows = rowsOf(
-    execution,
-    pages.data.pages[0]?.ancestors ?? [],
-    pages.data.pages.flatMap((page) => page.descendants),
-  );
+  const [first] = pages.data.pages;
+  const own = first?.changed === undefined ? execution : { ...execution, changed: first.changed };
+  const descendants = pages.data.pages.flatMap((page) => page.descendants);
+  const rows = rowsOf(own, first?.ancestors ?? [], descendants);
   return (
     <section className="panel stack" aria-label="Lineage">
       {rows.length === 1 && <p>No other execution called or repeats it, and it has called none.</p>}
@@ -62,7 +61,7 @@ interface Row {
   by: Relative["by"] | undefined;
 }
 
-function rowsOf(own: Execution, ancestors: readonly Relative[], descendants: readonly Relative[]): Row[] {
+function rowsOf(own: Row["one"], ancestors: readonly Relative[], descendants: readonly Relative[]): Row[] {
   const rows: Row[] = [];
   // How an ancestor's successor came from it stands with the ancestor.
   let by: Row["by"];

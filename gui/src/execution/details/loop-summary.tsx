@@ -2,6 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import type { Execution, Step } from "../../api/types.ts";
+import { Ago } from "../../parts/now.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { StateSign } from "../state-sign.tsx";
 import type { Moment } from "../traced/use-traced.ts";
@@ -37,6 +38,9 @@ export function LoopSummary({
         {done.toLocaleString("en")} of {total === null ? "an unknown number of" : total.toLocaleString("en")} items done
         {failed > 0 && `, ${failed.toLocaleString("en")} failed`}.
       </p>
+      {moment === undefined && step.overridden_iterations !== undefined && (
+        <EndedByHand iterations={step.overridden_iterations} />
+      )}
       {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {items.length > 0 && (
         <>
@@ -66,6 +70,27 @@ export function LoopSummary({
         </>
       )}
       <p className="quiet">Unfold the loop in the trace and choose an item to see its inputs, result and log.</p>
+    </>
+  );
+}
+
+const ENDED = { skip: "skipped", complete: "completed", fail: "failed" } as const;
+
+/** Items that people have ended: the newest hundred, as the server gives them. */
+function EndedByHand({ iterations }: { iterations: NonNullable<Step["overridden_iterations"]> }): ReactNode {
+  return (
+    <>
+      <h3>Items ended by hand</h3>
+      <ul className="items" aria-label="Items ended by hand">
+        {iterations.map(({ iteration, action, by, reason, at }) => (
+          <li key={iteration}>
+            <span>
+              Item {iteration.toLocaleString("en")} {ENDED[action]} by {by ?? "hand"}, <Ago at={at} />
+            </span>
+            <span className="quiet wrap">{reason}</span>
+          </li>
+        ))}
+      </ul>
     </>
   );
 }
