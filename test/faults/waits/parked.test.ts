@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { closeEventGate } from "./support/event-gate.ts";
-import { LONG, openStand } from "./support/stand.ts";
-import { until } from "./support/until.ts";
+import { closeEventGate } from "../support/event-gate.ts";
+import { LONG, openStand } from "../support/stand.ts";
+import { until } from "../support/until.ts";
 
 /* What is parked outlives every server: it waits while none is there, and goes on once. */
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { closeEventGate } from "./support/event-gate.ts";
-import { LONG, openStand } from "./support/stand.ts";
-import { until } from "./support/until.ts";
+import { closeEventGate } from "../support/event-gate.ts";
+import { LONG, openStand } from "../support/stand.ts";
+import { until } from "../support/until.ts";
 
 /* Exactly one execution per fire, whatever restarts (control, section 3): a server is killed while it starts one, and another goes on. */
 
