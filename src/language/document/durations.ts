@@ -1,4 +1,5 @@
 import { TimeoutParts } from "../../schema/documents/document-task.ts";
+import { durationMs } from "../../schema/rules/durations.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { field, isMap, type Place } from "./source/place.ts";
 import { checkKeys, checkRange, noteTemplate, type Reading } from "./source/reading.ts";
@@ -46,6 +47,12 @@ export function readTimeout(reading: Reading, place: Place | undefined): Json | 
   const numbers = given.filter((part) => typeof part === "number");
   if (numbers.length === given.length) return numbers.reduce((sum, part) => sum + part, 0);
   return `{{ ${given.map((part) => `(${wholeTemplate(String(part)) ?? String(part)})`).join(" + ")} }}`;
+}
+
+/** A wait's time-out, in milliseconds: also as `for` is written, `3d` (control, rule 20). */
+export function readWaitTimeout(reading: Reading, place: Place | undefined): Json | undefined {
+  const ms = typeof place?.value === "string" ? durationMs(place.value) : undefined;
+  return ms ?? readTimeout(reading, place);
 }
 
 /** The expression of a text that is exactly one `{{ … }}` (language document: "whole template"), else undefined. */

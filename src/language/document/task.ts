@@ -10,7 +10,7 @@ import {
 } from "../../schema/words/task-kinds.ts";
 import { isSlip } from "../words/nearest.ts";
 import { readAssignments, readInputs } from "./assignments.ts";
-import { readDuration, readTimeout } from "./durations.ts";
+import { readDuration, readTimeout, readWaitTimeout } from "./durations.ts";
 import { readResult } from "./result-storage.ts";
 import { readBackoff, readPolicy } from "./rules.ts";
 import { checkSettings } from "./settings.ts";
@@ -86,7 +86,10 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   const auth = kind === "transfer" ? transferAuth(ownAuth, get("source"), get("target")) : ownAuth?.value;
   const timeoutMs =
     readDuration(reading, get("timeout_ms"), 1) ??
-    readTimeout(reading, get("timeout", "timeout_seconds") ?? field(spec, "timeout"));
+    (kind === "wait" ? readWaitTimeout : readTimeout)(
+      reading,
+      get("timeout", "timeout_seconds") ?? field(spec, "timeout"),
+    );
   refuseForms(reading, kind, get("timeout"), get("args"));
   const endpoint = kind === "http" ? get("endpoint") : undefined;
   if (endpoint !== undefined) legacy(reading, endpoint, "`endpoint` of an http task", "`url: …`");

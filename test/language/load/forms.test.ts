@@ -133,6 +133,16 @@ describe("forms of a tool", () => {
       ],
     ],
     [
+      "a wait's time-out may be written as `for` is",
+      "{ kind: wait, signal: s, timeout: 1d12h }",
+      [{ label: "one", kind: "wait", config: { signal: "s" }, timeoutMs: 129_600_000 }],
+    ],
+    [
+      "a wait's time-out in seconds, as any other",
+      "{ kind: wait, signal: s, timeout: '90' }",
+      [{ label: "one", kind: "wait", config: { signal: "s" }, timeoutMs: 90_000 }],
+    ],
+    [
       "a template of seconds is multiplied in the template",
       "[{ kind: noop, timeout: '{{ t }}' }, { kind: noop, timeout_ms: '{{ t }}' }]",
       [
