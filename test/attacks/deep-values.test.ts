@@ -113,10 +113,11 @@ async function sendText(url: string, method: string, path: string, body: string)
 const TOO_DEEP = /more than 500 values within each other/;
 const messageOf = ({ body }: Reply) => JSON.stringify(body["error"] ?? "");
 
-/** Every route that reads JSON; the payload of a result is taken as it is. */
+/** Every route that reads JSON; the payload of a result is taken as it is, and a body without a link is not read. */
 const TAKES = ROUTES.filter(
   ({ body, path, method, bodyLimit }) =>
-    (body !== undefined && bodyLimit !== "result") || (method === "post" && path === "/mcp"),
+    (body !== undefined && bodyLimit !== "result" && path !== "/approve/:token") ||
+    (method === "post" && path === "/mcp"),
 );
 const addressOf = (path: string) => path.replaceAll(/:\w+(\{[^}]*\})?/g, "1");
 
