@@ -279,7 +279,7 @@ test("a held command that another server's worker takes meanwhile is run once", 
         isTaken = true;
         const other = others[0]?.another();
         await other?.offer([command.command_id]);
-        const commands = await other?.claim(claim());
+        const commands = await other?.claim(forever);
         assert.equal(commands?.[0]?.command.step, "s257");
       }
       return await steps.run(source, command, attempt);
