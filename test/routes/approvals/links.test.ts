@@ -237,7 +237,7 @@ test("a form decides: fields become the data by their types, and what does not f
     "data.more": "[1]",
   };
   const done = await submit(path, { decision: "approve", ...fields, comment: "" });
-  assert.deepEqual([done.status, /Your approval is kept/.test(done.text)], [200, true]);
+  assert.deepEqual([done.status, /Your approval is recorded/.test(done.text)], [200, true]);
   const ended = await work.runToEnd(id);
   const data = { window: "tonight", count: 3, sure: true, note: "x\ny", more: [1] };
   assert.deepEqual(ended["result"], { how: "approved", data, by: "link" });
