@@ -113,11 +113,12 @@ async function sendText(url: string, method: string, path: string, body: string)
 const TOO_DEEP = /more than 500 values within each other/;
 const messageOf = ({ body }: Reply) => JSON.stringify(body["error"] ?? "");
 
-/** Every route that reads JSON; the payload of a result is taken as it is, and a body without a link is not read. */
+/** These look first whether there is such a link or trigger, and whose it is: what comes with another one is not read. */
+const LATER = new Set(["/approve/:token", "/api/triggers/:trigger_id/backfill"]);
+/** Every route that reads JSON; the payload of a result is taken as it is. */
 const TAKES = ROUTES.filter(
   ({ body, path, method, bodyLimit }) =>
-    (body !== undefined && bodyLimit !== "result" && path !== "/approve/:token") ||
-    (method === "post" && path === "/mcp"),
+    (body !== undefined && bodyLimit !== "result" && !LATER.has(path)) || (method === "post" && path === "/mcp"),
 );
 const addressOf = (path: string) => path.replaceAll(/:\w+(\{[^}]*\})?/g, "1");
 
