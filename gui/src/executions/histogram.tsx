@@ -12,12 +12,18 @@ const KNOWN: ReadonlySet<string> = new Set(["path", "roots_only"]);
 /** What ended over the time of the list, where statistics know what it is narrowed to: playbooks, and time. */
 export function Histogram({ filters }: { filters: ExecutionFilters }): ReactNode {
   const about = aboutOf(filters);
-  const { data } = useQuery({ ...stats(about?.span ?? "24h", { path: about?.path }), enabled: about !== undefined });
+  const { data, isError } = useQuery({
+    ...stats(about?.span ?? "24h", { path: about?.path }),
+    enabled: about !== undefined,
+  });
   const navigate = useNavigate({ from: "/executions" });
-  if (about === undefined || data === undefined) return null;
+  if (about === undefined || isError) return null;
+  // Its place is kept, so that the list does not move down when it comes.
+  if (data === undefined) return <section className="card histogram" aria-hidden="true" />;
   const { counts } = data.total;
-  if (counts.COMPLETED + counts.FAILED + counts.CANCELLED === 0) return null;
   const { words, merged } = STATS_SPANS[about.span];
+  if (counts.COMPLETED + counts.FAILED + counts.CANCELLED === 0)
+    return <section className="card histogram quiet">Nothing ended in {words}.</section>;
   return (
     <section className="card histogram">
       <Bars
