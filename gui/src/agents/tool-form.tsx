@@ -4,6 +4,7 @@ import { Field } from "../catalog/run/field.tsx";
 import { readInputs, type Texts, textOf } from "../catalog/run/input-values.ts";
 import { fieldsOfSchema } from "../catalog/run/inputs.ts";
 import { useFocusOnProblem } from "../catalog/run/use-focus-on-problem.ts";
+import { WholeField } from "../catalog/run/whole-field.tsx";
 import type { Allowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { readMap } from "../parts/read-yaml.ts";
@@ -60,7 +61,9 @@ export function ToolForm({
         />
       ))}
       {fields.length === 0 && !isOpen && <p className="quiet">It takes no arguments.</p>}
-      {isOpen && <FreeArguments text={more} problem={problems[""]} onText={setMore} />}
+      {isOpen && (
+        <WholeField id="more-arguments" label="Arguments" text={more} problem={problems[""]} onText={setMore} />
+      )}
       {count > 0 && (
         <p role="alert" className="problem">
           Nothing was called: {count === 1 ? "one argument is" : `${count} arguments are`} wrong.
@@ -72,32 +75,5 @@ export function ToolForm({
         </AllowedButton>
       </div>
     </form>
-  );
-}
-
-/** The arguments of a tool that names none. */
-function FreeArguments({
-  text,
-  problem,
-  onText,
-}: {
-  text: string;
-  problem: string | undefined;
-  onText(text: string): void;
-}): ReactNode {
-  return (
-    <div className="field">
-      <label htmlFor="more-arguments">Arguments, as YAML or JSON</label>
-      <textarea
-        id="more-arguments"
-        className="mono"
-        rows={3}
-        spellCheck={false}
-        value={text}
-        aria-invalid={problem !== undefined}
-        onChange={(event) => onText(event.target.value)}
-      />
-      {problem !== undefined && <p className="problem wrap">It {problem}</p>}
-    </div>
   );
 }

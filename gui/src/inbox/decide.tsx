@@ -11,6 +11,7 @@ import { Field } from "../catalog/run/field.tsx";
 import { readInputs, type Texts, textOf } from "../catalog/run/input-values.ts";
 import { fieldsOfSchema } from "../catalog/run/inputs.ts";
 import { useFocusOnProblem } from "../catalog/run/use-focus-on-problem.ts";
+import { WholeField } from "../catalog/run/whole-field.tsx";
 import { readYaml } from "../parts/read-yaml.ts";
 
 /** The form of an approval, with a comment and the two buttons. A rejection leaves the form out. */
@@ -46,7 +47,9 @@ export function Decide({ form, decide }: { form: Approval["form"]; decide: Retur
           onText={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
         />
       ))}
-      {isWhole && <Whole text={whole} problem={problems[""]} onText={setWhole} />}
+      {isWhole && (
+        <WholeField id="whole-answer" label="Your answer" text={whole} problem={problems[""]} onText={setWhole} />
+      )}
       <div className="field">
         <label htmlFor="comment">
           Comment <span className="quiet">shown to everyone who sees the approval</span>
@@ -79,33 +82,6 @@ export function Decide({ form, decide }: { form: Approval["form"]; decide: Retur
         </button>
       </div>
     </form>
-  );
-}
-
-/** The answer to a form that is no map of fields. */
-function Whole({
-  text,
-  problem,
-  onText,
-}: {
-  text: string;
-  problem: string | undefined;
-  onText(text: string): void;
-}): ReactNode {
-  return (
-    <div className="field" data-invalid={problem !== undefined}>
-      <label htmlFor="whole-answer">Your answer, as YAML or JSON</label>
-      <textarea
-        id="whole-answer"
-        className="mono"
-        rows={3}
-        spellCheck={false}
-        value={text}
-        aria-invalid={problem !== undefined}
-        onChange={(event) => onText(event.target.value)}
-      />
-      {problem !== undefined && <p className="problem wrap">It {problem}</p>}
-    </div>
   );
 }
 

@@ -74,7 +74,7 @@ async function begin(
   const { sealing } = decisions;
   const engineEnv = { now: now(), newId: () => String(applyDeps.newId()), references, env, sealing };
   const given = await sealedInput(input, decisions, source.program.playbook.inputs);
-  const request = await requestOf(parts, input, source.program, { executionId, given });
+  const request = await requestOf(parts, input, source.program, { executionId, given, sealedUnder });
   const first = await references.evaluate(() =>
     startExecution(request, source.program, { ...engineEnv, account: openAccount() }),
   );
@@ -125,7 +125,7 @@ async function requestOf(
   parts: OrchestratorParts,
   input: StartInput,
   { playbook }: Program,
-  { executionId, given }: { executionId: string; given: JsonObject },
+  { executionId, given, sealedUnder }: { executionId: string; given: JsonObject; sealedUnder: string | undefined },
 ): Promise<StartRequest> {
   const trace = traceOf(parts, executionId, input.traceparent);
   return {
@@ -136,7 +136,7 @@ async function requestOf(
     ...(input.target !== undefined && { target: input.target }),
     ...(trace !== undefined && { trace }),
     ...defined({
-      sealedUnder: input.rerun?.sealedUnder ?? input.sealedUnder,
+      sealedUnder,
       rerun: input.rerun?.ref,
       workload: recordedWorkload(input.rerun, given),
     }),
