@@ -13,6 +13,8 @@ export interface Run {
   /** Results of the steps that have one. */
   results: JsonObject;
   calls: ReadonlyMap<string, number>;
+  /** Names of the files that steps have stored, sorted, by step. */
+  files: Readonly<Record<string, string[]>>;
 }
 
 /** Every expectation that the run does not meet. */
@@ -27,6 +29,8 @@ export function checkRun(expect: Expectations, run: Run): Failure[] {
   if (expect.results !== undefined) add("results", missing(expect.results, run.results));
   if (expect.steps !== undefined) add("steps", unequal(expect.steps, startedSteps(state)));
   if (expect.variables !== undefined) add("variables", missing(expect.variables, state.vars));
+  for (const [step, names] of Object.entries(expect.files ?? {}))
+    add(`files.${step}`, unequal(names.toSorted(), run.files[step] ?? []));
   if (expect.error !== undefined) add("error", missing(expect.error, errorFields(state.error)));
   for (const step of expect.skipped ?? []) {
     const status = knownStep(state, step)?.status ?? "PENDING";

@@ -19,7 +19,7 @@ import { defined } from "../schema/words/defined.ts";
 import { FlowError, messageOf } from "../schema/words/errors.ts";
 import type { EventOf } from "../schema/words/event.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/words/json.ts";
-import type { StoredResult } from "../schema/words/result.ts";
+import { type ArtifactPlace, placeOfArtifact, type StoredResult } from "../schema/words/result.ts";
 import type { Tool } from "../tools/contract/tool.ts";
 import { toPlainJson } from "../worker/task/to-plain-json.ts";
 import { arcName } from "./coverage.ts";
@@ -70,12 +70,19 @@ export interface TestOutcome {
 export async function runTest(test: TestCase, context: TestContext): Promise<TestOutcome> {
   const startedAt = performance.now();
   const clock = createSteppedClock(Date.parse(test.now ?? context.recorded?.events[0]?.created_at ?? START));
-  const results = createLocalResults(() => clock.now());
+  const files: ArtifactPlace[] = [];
+  const results = createLocalResults(
+    () => clock.now(),
+    ({ ref, file }) => {
+      const place = file === undefined ? undefined : placeOfArtifact(ref);
+      if (place !== undefined) files.push(place);
+    },
+  );
   const real = context.realTools(results);
   const failures: Failure[] = [];
   let state = emptyState();
   try {
-    state = await execute(test, context, real, results, failures, clock);
+    state = await execute(test, context, real, { ...results, files }, failures, clock);
   } catch (error) {
     failures.push({ what: "run", message: `the run could not be carried out: ${messageOf(error)}` });
   } finally {
@@ -91,7 +98,7 @@ async function execute(
   test: TestCase,
   context: TestContext,
   real: { get(kind: string): Promise<Tool> },
-  results: LocalResults,
+  results: LocalResults & { files: readonly ArtifactPlace[] },
   failures: Failure[],
   clock: SteppedClock,
 ): Promise<ExecutionState> {
@@ -214,7 +221,7 @@ function afterMsOf(after: string | number, where: string): number {
 async function check(
   test: TestCase,
   state: ExecutionState,
-  results: WritableResultStore,
+  results: WritableResultStore & { files: readonly ArtifactPlace[] },
   calls: ReadonlyMap<string, number>,
 ): Promise<Failure[]> {
   const references = loadedReferences(results);
@@ -228,7 +235,15 @@ async function check(
   }
   const wantsResult = expect.result !== undefined || expect.equals !== undefined;
   const result = wantsResult ? await plain(resultOf(state)) : undefined;
-  return checkRun(expect, { state, result, results: ofSteps, calls });
+  const own = results.files.filter(({ executionId }) => executionId === state.executionId);
+  return checkRun(expect, { state, result, results: ofSteps, calls, files: namesByStep(own) });
+}
+
+/** Without those that a repeated run of a task has stored again. */
+function namesByStep(files: readonly ArtifactPlace[]): Record<string, string[]> {
+  const steps = [...new Set(files.map(({ step }) => step))];
+  const namesOf = (step: string) => new Set(files.filter((file) => file.step === step).map(({ name }) => name));
+  return Object.fromEntries(steps.map((step) => [step, [...namesOf(step)].sort()]));
 }
 
 /** Every credential exists, so that no test needs real ones; those that the test names have its fields. */

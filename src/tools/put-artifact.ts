@@ -1,29 +1,7 @@
 import type { Json, JsonObject } from "../schema/words/json.ts";
 import type { NewArtifact } from "../schema/words/outcome.ts";
 import { configurationError } from "./contract/task-config.ts";
-
-/** Longest file that a task stores, bytes. */
-export const ARTIFACT_BYTES_MAX = 16 * 1024 * 1024;
-/** Longest name of a file, characters. */
-const NAME_CHARS_MAX = 200;
-
-/** Types by the ending of a name. Any other is `application/octet-stream`, or plain text if the content is text. */
-const TYPES: Readonly<Record<string, string>> = {
-  csv: "text/csv; charset=utf-8",
-  gif: "image/gif",
-  html: "text/html; charset=utf-8",
-  jpeg: "image/jpeg",
-  jpg: "image/jpeg",
-  json: "application/json",
-  md: "text/markdown; charset=utf-8",
-  pdf: "application/pdf",
-  png: "image/png",
-  svg: "image/svg+xml",
-  txt: "text/plain; charset=utf-8",
-  webp: "image/webp",
-  xml: "application/xml",
-  zip: "application/zip",
-};
+import { FILE_BYTES_MAX, isFileName, NAME_CHARS_MAX, typeOfName } from "./files/file-names.ts";
 
 /** The file that an `artifact` task with `action: put` stores. Throws `FlowError` INVALID_INPUT for what is none. */
 export function newArtifact(config: JsonObject): NewArtifact {
@@ -40,9 +18,9 @@ export function newArtifact(config: JsonObject): NewArtifact {
     );
   }
   const bytes = isMissing(base64) ? bytesOf(content as Json) : decoded(name, base64 as Json);
-  if (bytes.byteLength > ARTIFACT_BYTES_MAX) {
+  if (bytes.byteLength > FILE_BYTES_MAX) {
     throw configurationError(
-      `The file "${name}" has ${bytes.byteLength.toLocaleString("en")} bytes; ${ARTIFACT_BYTES_MAX.toLocaleString("en")} are allowed.`,
+      `The file "${name}" has ${bytes.byteLength.toLocaleString("en")} bytes; ${FILE_BYTES_MAX.toLocaleString("en")} are allowed.`,
     );
   }
   if (
@@ -54,12 +32,6 @@ export function newArtifact(config: JsonObject): NewArtifact {
     );
   }
   return { name, contentType: typeof type === "string" ? type : typeOf(name, content), content: bytes };
-}
-
-/** A name that means the same file on every system, and no folder. */
-function isFileName(name: string): boolean {
-  if (name.length > NAME_CHARS_MAX || name !== name.trim() || /^\.*$/.test(name)) return false;
-  return !/[/\\\p{Cc}\p{Cf}\p{Cs}]/u.test(name);
 }
 
 /** Text as it is, anything else as JSON. */
@@ -74,8 +46,7 @@ function decoded(name: string, base64: Json): Uint8Array<ArrayBuffer> {
 }
 
 function typeOf(name: string, content: Json | undefined): string {
-  const ending = /\.([A-Za-z0-9]{1,10})$/.exec(name)?.[1]?.toLowerCase() ?? "";
-  const known = Object.hasOwn(TYPES, ending) ? TYPES[ending] : undefined;
+  const known = typeOfName(name);
   if (known !== undefined) return known;
   if (typeof content === "string") return "text/plain; charset=utf-8";
   return content === undefined || content === null ? "application/octet-stream" : "application/json";

@@ -39,6 +39,8 @@ export function exampleScenarios({ api, mcp, nobody, csv }: ExampleServers): Sce
     example("shell_artifact"),
     example("shell_artifact", { numbers: 20_000 }),
     example("store_files", {}, parts),
+    example("report_files"),
+    example("report_files", { total_min: 1_000 }, fails),
     example("paginated_users", { page_size: 10 }),
     example("paginated_users", { base_url: nobody }, fails),
     example("joined_pages", { page_size: 7 }),

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../src/schema/words/json.ts";
-import { ARTIFACT_BYTES_MAX, newArtifact } from "../../src/tools/put-artifact.ts";
+import { FILE_BYTES_MAX } from "../../src/tools/files/file-names.ts";
+import { newArtifact } from "../../src/tools/put-artifact.ts";
 
 /* What `artifact` with `action: put` stores (docs/tools.md). */
 
@@ -69,12 +70,6 @@ test("a file has one content, of a bounded size, and base64 is base64", () => {
   assert.throws(() => newArtifact({ file: "a", content: "x", content_b64: "AAAA" }), /"content", or "content_b64"/);
   for (const content_b64 of ["AAA", "A===", "%%%%", 3])
     assert.throws(() => newArtifact({ file: "a", content_b64 }), /no base64/);
-  assert.equal(
-    newArtifact({ file: "a", content: "x".repeat(ARTIFACT_BYTES_MAX) }).content.byteLength,
-    ARTIFACT_BYTES_MAX,
-  );
-  assert.throws(
-    () => newArtifact({ file: "a", content: "x".repeat(ARTIFACT_BYTES_MAX + 1) }),
-    /16,777,216 are allowed/,
-  );
+  assert.equal(newArtifact({ file: "a", content: "x".repeat(FILE_BYTES_MAX) }).content.byteLength, FILE_BYTES_MAX);
+  assert.throws(() => newArtifact({ file: "a", content: "x".repeat(FILE_BYTES_MAX + 1) }), /16,777,216 are allowed/);
 });

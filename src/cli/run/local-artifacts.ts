@@ -21,8 +21,9 @@ export function keepArtifacts(io: CliIo): (payload: SavedPayload) => void {
     const { executionId, step, run, name } = place;
     const folder = resolve(io.folder, FOLDER, executionId, segment(step));
     // Iterations of a loop may use one name each.
-    const usual = join(folder, segment(name));
-    const path = written.has(usual) ? join(folder, segment(run), segment(name)) : usual;
+    const parts = name.split("/").map(segment);
+    const usual = join(folder, ...parts);
+    const path = written.has(usual) ? join(folder, segment(run), ...parts) : usual;
     written.add(path);
     try {
       mkdirSync(join(path, ".."), { recursive: true });

@@ -186,6 +186,17 @@ const ARTIFACT = columnsOf(result, ["ref", "contentType", "bytes", "sha256", "cr
 /** A file that a task has stored. */
 export type ArtifactRow = RowOf<typeof ARTIFACT>;
 
+/** How many files an execution has stored besides this one, counted up to `limit`. */
+export async function countOtherArtifacts({ sql }: Database, executionId: string, ref: string, limit: number) {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from (
+      select from flow.result
+      where execution_id = ${executionId} and writing = '' and ref like 'noetl://execution/%/run/%/artifact/%' and ref <> ${ref}
+      limit ${limit}
+    ) as other`;
+  return row?.count ?? 0;
+}
+
 /**
  * The files of an execution, oldest first, at most `limit`: those that its log names. What a lost claim stored before it was lost, and no task
  * has reported, is no file of it. The log is looked through only where something is stored, and of that the segments that name a file.

@@ -1,9 +1,10 @@
 import * as v from "valibot";
 import { type FlowEvent, LOG_LINE_CHARS_MAX, LOG_LINES_MAX, PROGRESS_NUMBERS_MAX } from "../words/event.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../words/json.ts";
-import type { StoredResult } from "../words/result.ts";
+import { TASK_FILES_MAX } from "../words/outcome.ts";
+import { placeOfArtifact, type StoredResult } from "../words/result.ts";
 import { IdInput, storableText, Timestamp } from "../words/wire.ts";
-import { currentRef } from "./results.ts";
+import { currentRef, REF_MAX } from "./results.ts";
 import { isOpenEnded, ResumeInput, WaitInput } from "./waits/wait-input.ts";
 
 /*
@@ -155,6 +156,7 @@ const BODY_FIELDS = [
   "final",
   "progress",
   "log",
+  "files",
   "next_run_at",
   "bytes",
   "tasks",
@@ -265,6 +267,7 @@ function completeTask(event: Record<string, unknown>, input: EventInput): string
     wrong(event, "bytes", isOptional(isCount)) ??
     wrong(event, "next_run_at", isOptional(isTimestamp)) ??
     wrong(event, "log", isOptional(isLog)) ??
+    wrong(event, "files", isOptional(isFiles)) ??
     wrong(event, "result", isOptional(isStoredResult))
   );
 }
@@ -330,6 +333,10 @@ const isLog = (value: unknown) => {
     isOptional(isCount)(own(value, "dropped"))
   );
 };
+const isFiles = (value: unknown) =>
+  Array.isArray(value) &&
+  value.length <= TASK_FILES_MAX &&
+  value.every((ref) => typeof ref === "string" && ref.length <= REF_MAX && placeOfArtifact(ref) !== undefined);
 /** What people are shown: few numbers, under names that a terminal and a database take as they are. */
 const isProgress = (value: unknown, mayBeEmpty: boolean) => {
   if (!isJsonObject(value)) return false;

@@ -159,11 +159,14 @@ export const ArtifactItem = v.object({
 });
 export type ArtifactItem = v.InferOutput<typeof ArtifactItem>;
 
-/** Most files of an execution that are listed. */
+/** Most files of an execution: more are not stored. */
 export const ARTIFACTS_MAX = 1_000;
 
 /** Answer of `GET /api/executions/{execution_id}/artifacts`: in the order in which they were stored. */
 export const ArtifactsAnswer = v.object({
   artifacts: v.array(ArtifactItem),
-  truncated: v.pipe(v.boolean(), v.description(`There are more than the ${ARTIFACTS_MAX} that are listed.`)),
+  truncated: v.pipe(
+    v.boolean(),
+    v.description(`There are more than the ${ARTIFACTS_MAX} that are listed: of an execution of an earlier version.`),
+  ),
 });

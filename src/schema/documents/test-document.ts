@@ -78,6 +78,7 @@ export const Expectations = v.strictObject({
   skipped: key(names, "These steps were skipped."),
   calls: key(v.record(text, count), "How often a step or `step.task` called its tool, retries included."),
   variables: key(map, "Execution variables contain these."),
+  files: key(v.record(text, names), "The files that steps have stored, by step: all of them, in any order."),
   error: key(
     v.strictObject({
       kind: key(text, "Kind."),

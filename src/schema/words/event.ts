@@ -215,6 +215,8 @@ export interface EventBodies extends ApprovalEvents {
     bytes?: number;
     error?: TaskError;
     duration_ms: number;
+    /** References of the files that the run has left (`FLOW_ARTIFACTS`); absent without any. */
+    files?: string[];
     /** Present where another run follows: when, RFC 3339, by the worker's clock. */
     next_run_at?: string;
     /** What the run wrote; absent when it wrote nothing. */

@@ -67,6 +67,26 @@ export interface NewArtifact {
   content: Uint8Array<ArrayBuffer>;
 }
 
+/** A file that a task has left in its folder. */
+export interface TaskFile {
+  /** With `/` between folders. */
+  name: string;
+  contentType: string;
+  /** Its bytes, read when this is called. Throws `FlowError` INVALID_INPUT. */
+  content(): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** Most files of one task run: its report names each. */
+export const TASK_FILES_MAX = 100;
+
+/** What a task has left in the folder of `FLOW_ARTIFACTS`. The worker removes them. */
+export interface TaskFiles {
+  /** Throws `FlowError` INVALID_INPUT for what may not be stored. */
+  list(): Promise<TaskFile[]>;
+  /** Never throws. */
+  remove(): Promise<void>;
+}
+
 /** What a tool answers. It never throws for a failure of the work: that is `status: "error"` with an `error`. */
 export interface ToolResult {
   status: "ok" | "error";
@@ -82,6 +102,8 @@ export interface ToolResult {
   py?: { exception: string; traceback: string };
   /** To be stored; `data` then says where. */
   artifact?: NewArtifact;
+  /** To be stored besides, whether the task has succeeded or not. */
+  files?: TaskFiles;
   /** The execution that a task of kind `playbook` called. Not `data.execution_id`: a child's own result may have a field of that name. */
   childId?: string;
 }

@@ -4,11 +4,24 @@ import type { WritableResultStore } from "../../ports/result-store.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { findExecution } from "../../repositories/executions/execution-list.ts";
 import { takeAll, takeExpired } from "../../repositories/results/delete.ts";
-import { type ArtifactRow, type ClaimKey, findResult, listArtifacts } from "../../repositories/results/results.ts";
-import { executionOfRef, JSON_TYPE, type ResultCompression, type ResultScope } from "../../schema/api/results.ts";
+import {
+  type ArtifactRow,
+  type ClaimKey,
+  countOtherArtifacts,
+  findResult,
+  listArtifacts,
+} from "../../repositories/results/results.ts";
+import {
+  ARTIFACTS_MAX,
+  executionOfRef,
+  JSON_TYPE,
+  type ResultCompression,
+  type ResultScope,
+} from "../../schema/api/results.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { isDeeper } from "../../schema/words/json-depth.ts";
+import { placeOfArtifact } from "../../schema/words/result.ts";
 import { type Attachments, attachments } from "./attachments.ts";
 import { createResultRemover } from "./delete-results.ts";
 import { type ResultsObserver, SILENT } from "./observer.ts";
@@ -102,12 +115,12 @@ export function createResults(deps: ResultsDeps): Results {
     async upload({ ref, claim, body, ...how }) {
       const { scope = "permanent", ttlMs = deps.ttlMs, store = "auto", contentType = JSON_TYPE } = how;
       const executionId = executionOfRef(ref);
-      if (executionId === undefined)
-        throw new FlowError("INVALID_INPUT", `'ref' is no reference of an execution: ${ref}`);
+      if (executionId === undefined) throw invalidInput(`'ref' is no reference of an execution: ${ref}`);
       checkStore(store, stores);
       const named = store === "auto" ? undefined : stores.get(store as PayloadStore["kind"]);
       if (named?.isPlain === true && !isJson(contentType))
-        throw new FlowError("INVALID_INPUT", `The store '${store}' takes nothing but JSON, not ${contentType}`);
+        throw invalidInput(`The store '${store}' takes nothing but JSON, not ${contentType}`);
+      await checkArtifactCount(database, executionId, ref);
       const payload = await takePayload(body, {
         folder: deps.folder,
         memoryBytesMax: deps.limits.kvBytesMax,
@@ -152,6 +165,19 @@ export function createResults(deps: ResultsDeps): Results {
     idle: ends.idle,
     close: ends.close,
   };
+}
+
+/** Throws `FlowError` INVALID_INPUT for a file too many. What several workers store at the same moment may be some more. */
+async function checkArtifactCount(database: Database, executionId: string, ref: string): Promise<void> {
+  if (placeOfArtifact(ref) === undefined) return;
+  if ((await countOtherArtifacts(database, executionId, ref, ARTIFACTS_MAX)) < ARTIFACTS_MAX) return;
+  const most = ARTIFACTS_MAX.toLocaleString("en");
+  const hint = "Pack several into one, or write them to a store of your own";
+  throw invalidInput(`The execution has stored ${most} files, and more are not taken. ${hint}`);
+}
+
+function invalidInput(message: string): FlowError {
+  return new FlowError("INVALID_INPUT", message);
 }
 
 async function artifactsOf(database: Database, executionId: string, limit: number): Promise<ArtifactRow[]> {

@@ -4,12 +4,18 @@ import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import type { Duplex, Readable } from "node:stream";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
-import type { Json, JsonObject } from "../../schema/words/json.ts";
-import { noteJsonText } from "../../schema/words/json-text.ts";
-import type { LargeJson } from "../../schema/words/outcome.ts";
+import type { TaskFiles } from "../../schema/words/outcome.ts";
+import { FILES_VARIABLE, type TaskFolders } from "../files/task-folders.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { BOOTSTRAP, createFrameReader, EXIT_TOO_OLD, frame, HARNESS, PYTHON_MINIMUM } from "./harness.ts";
-import { outlineOf } from "./large-value.ts";
+import {
+  answerOf,
+  type Message,
+  type PythonAnswer,
+  type PythonHooks,
+  type PythonRequest,
+  parseMessage,
+} from "./messages.ts";
 import { createOutputReader } from "./output.ts";
 
 /** Most JSON of one result; what is larger belongs in a file or a store. The harness refuses it before sending. */
@@ -33,80 +39,10 @@ export interface InterpreterOptions {
   /** Where code runs: a folder of this machine, or of the sandbox. */
   workingDirectory: string;
   sandbox: Sandbox;
+  folders: TaskFolders;
   memoryLimitBytes: number;
   /** Most bytes of output per task that are given out as lines. */
   maxOutputBytes: number;
-}
-
-/** A task as the harness takes it. */
-export interface PythonRequest {
-  code: string;
-  /** Name of the code's file in tracebacks. */
-  label: string;
-  /** Line of that file that holds the first line of the code. */
-  firstLine: number;
-  input: JsonObject;
-  /** Alias → module, or what to take `from` a module. */
-  libs: Record<string, string | { from: string; import: string }>;
-  executionId: string;
-}
-
-/** Requests to the caller while a task runs. */
-export interface PythonHooks {
-  log(line: string): void;
-  /** Every name of the playbook: sent only when the code asks for it. */
-  names(): JsonObject;
-}
-
-/** An exception, as the harness reports it. */
-export interface PythonError {
-  exception: string;
-  code: string;
-  message: string;
-  traceback: string;
-  line: number | null;
-  function: string | null;
-  retryable: boolean;
-}
-
-/** How a task ended. */
-export type PythonAnswer =
-  | { type: "value"; value: Json }
-  | { type: "large"; value: LargeJson }
-  | { type: "error"; error: PythonError }
-  /** {@link Interpreter.kill} was called. */
-  | { type: "stopped" }
-  /** The interpreter ended under the code. `code` is `EXIT_<n>` or a signal's name; `how` completes "The interpreter …". */
-  | { type: "lost"; code: string; how: string };
-
-type Message =
-  | { type: "ready"; executable: string }
-  | { type: "names" }
-  | { type: "done"; retire: boolean; value?: Json; error?: PythonError; large?: LargeJson };
-
-/** What stands before the value in a message with one. */
-const BEFORE_VALUE = /^\{"type":"done","retire":(?:true|false),"value":/;
-const BEFORE_VALUE_CHARS = 64;
-
-/**
- * Parses a message. The value of a result keeps its text: that of most results is what they are reported or stored as. A large one
- * stays as it came, where that is possible.
- */
-function parseMessage(bytes: Buffer<ArrayBuffer>): Message {
-  const head = BEFORE_VALUE.exec(bytes.toString("latin1", 0, BEFORE_VALUE_CHARS))?.[0];
-  const large = head === undefined ? undefined : outlineOf(bytes.subarray(head.length, -1));
-  if (head !== undefined && large !== undefined) return { type: "done", retire: head.includes("true"), large };
-  // The harness writes ASCII, which decodes faster as latin1.
-  const text = bytes.toString("latin1");
-  const message = JSON.parse(text) as Message;
-  if (message.type !== "done" || message.value === undefined) return message;
-  if (head !== undefined) noteJsonText(message.value, text.slice(head.length, -1));
-  return message;
-}
-
-function answerOf({ value = null, error, large }: Extract<Message, { type: "done" }>): PythonAnswer {
-  if (error !== undefined) return { type: "error", error };
-  return large === undefined ? { type: "value", value } : { type: "large", value: large };
 }
 
 interface Current {
@@ -125,6 +61,9 @@ export class Interpreter {
   spent = false;
 
   private readonly child: ChildProcess;
+  /** For the files of the task that runs, empty between tasks. */
+  private readonly files: string;
+  private readonly folders: TaskFolders;
   private readonly isSandboxed: boolean;
   private readonly protocol: Duplex;
   private readonly output: Readable;
@@ -138,9 +77,13 @@ export class Interpreter {
   private onReady: (() => void) | undefined;
 
   private constructor(options: InterpreterOptions) {
-    const { pythonPath, env, workingDirectory, sandbox } = options;
+    const { pythonPath, workingDirectory, sandbox, folders } = options;
     this.isSandboxed = sandbox.kind !== "none";
-    const program = sandbox.wrap({ file: pythonPath, args: ["-c", BOOTSTRAP], env, cwd: workingDirectory });
+    this.folders = folders;
+    this.files = folders.make();
+    const env = { ...options.env, [FILES_VARIABLE]: folders.inside(this.files) };
+    const args = ["-c", BOOTSTRAP];
+    const program = sandbox.wrap({ file: pythonPath, args, env, cwd: workingDirectory, files: this.files });
     this.child = spawn(program.file, program.args, {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
       env: program.env,
@@ -199,8 +142,13 @@ export class Interpreter {
     });
   }
 
-  /** Ends the process and every process of its group. Resolves when it is gone. */
-  kill(): Promise<void> {
+  /** What the task that has just ended has left in its folder; undefined: nothing. */
+  async takeFiles(log: (line: string) => void): Promise<TaskFiles | undefined> {
+    return await this.folders.take(this.files, log, false);
+  }
+
+  /** Ends the process and every process of its group. Resolves when it is gone, with the files that were not taken. */
+  async kill(): Promise<void> {
     this.spent = true;
     if (this.child.exitCode === null && this.child.signalCode === null) {
       this.stopped = true;
@@ -208,7 +156,8 @@ export class Interpreter {
       this.ref();
       killGroup(this.child.pid);
     }
-    return this.ended;
+    await this.ended;
+    await this.folders.remove(this.files);
   }
 
   /** Lets the program end although this interpreter is there. */

@@ -1,15 +1,17 @@
 import { availableParallelism } from "node:os";
 import { inheritedEnvironment } from "../../platform/config/config.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { failed, type ToolResult } from "../../schema/words/outcome.ts";
+import { failed, type TaskFiles, type ToolResult } from "../../schema/words/outcome.ts";
 import { abortedResult, answering } from "../contract/task-config.ts";
 import type { Tool, ToolCall } from "../contract/tool.ts";
+import { createTaskFolders } from "../files/task-folders.ts";
 import { DEFAULT_LIMITS, inScratch, MISSING_FILE_HINT, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
 import type { ScriptFiles } from "../scripts/file.ts";
 import type { ScriptFetcher } from "../scripts/http.ts";
 import type { ScriptPlaces } from "../scripts/script-source.ts";
-import type { PythonAnswer, PythonError, PythonRequest } from "./interpreter.ts";
+import type { Interpreter } from "./interpreter.ts";
 import { largeResult } from "./large-value.ts";
+import type { PythonAnswer, PythonError, PythonRequest } from "./messages.ts";
 import { PythonPool } from "./pool.ts";
 import { pythonSource } from "./source.ts";
 
@@ -53,6 +55,7 @@ export function createPythonTool(options: PythonToolOptions = {}): Tool {
   const pool = new PythonPool({
     pythonPath: options.pythonPath ?? "python3",
     sandbox,
+    folders: createTaskFolders(sandbox),
     env: inScratch(pythonEnvironment(options.env ?? inheritedEnvironment()), sandbox),
     workingDirectory: sandbox.workFolder ?? options.workingDirectory ?? process.cwd(),
     warmCount: options.warmCount ?? 2,
@@ -84,15 +87,26 @@ async function runTask(pool: PythonPool, places: ScriptPlaces, call: ToolCall, s
       const stop = () => void interpreter.kill();
       call.signal.addEventListener("abort", stop, { once: true });
       const running = interpreter.run(request, call);
-      return running.finally(() => call.signal.removeEventListener("abort", stop));
+      return running
+        .then(async (ended) => ({ ended, files: await filesOf(interpreter, call) }))
+        .finally(() => call.signal.removeEventListener("abort", stop));
     });
-    return resultOf(answer, request.label, call, sandbox);
+    const result = resultOf(answer.ended, request.label, call, sandbox);
+    return answer.files === undefined ? result : { ...result, files: answer.files };
   } catch (error) {
     if (call.signal.aborted) return abortedResult(call.signal, subject(call));
     if (error instanceof FlowError && error.code === "CANCELLED")
       return failed("cancelled", "CANCELLED", error.message);
     throw error;
   }
+}
+
+/** What the task has left. One that is stopped leaves nothing. */
+async function filesOf(interpreter: Interpreter, { signal, log }: ToolCall): Promise<TaskFiles | undefined> {
+  const files = signal.aborted ? undefined : await interpreter.takeFiles(log);
+  if (!signal.aborted) return files;
+  await files?.remove();
+  return undefined;
 }
 
 function resultOf(answer: PythonAnswer, label: string, call: ToolCall, sandbox: Sandbox): ToolResult {

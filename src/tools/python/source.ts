@@ -4,7 +4,7 @@ import type { ToolResult } from "../../schema/words/outcome.ts";
 import { AnyJson, configurationError, parseConfig, TextLike } from "../contract/task-config.ts";
 import type { ToolCall } from "../contract/tool.ts";
 import { loadScript, Script, type ScriptPlaces } from "../scripts/script-source.ts";
-import type { PythonRequest } from "./interpreter.ts";
+import type { PythonRequest } from "./messages.ts";
 
 /** The code of a python task, and how its lines are called in messages. */
 export type PythonSource = Pick<PythonRequest, "code" | "label" | "firstLine" | "libs">;

@@ -1,4 +1,4 @@
-import { type Program, type SandboxLimits, SCRATCH_FOLDER } from "./sandbox.ts";
+import { FILES_FOLDER, type Program, type SandboxLimits, SCRATCH_FOLDER } from "./sandbox.ts";
 import type { SharedMount } from "./shared-folder.ts";
 import { outerEnvironment, START_SCRIPT, startArguments } from "./start-script.ts";
 import type { VisibleFile } from "./visible-files.ts";
@@ -37,6 +37,7 @@ export function bubblewrapCommand(bubblewrap: string, plan: SandboxPlan, program
   if (plan.hasProc) args.push("--proc", "/proc");
   for (const mount of plan.shared) args.push(...sharedArguments(mount, plan.emptyFile));
   for (const { source, path } of plan.extra) args.push("--ro-bind", source, path);
+  if (program.files !== undefined) args.push("--bind", program.files, FILES_FOLDER);
   args.push("--remount-ro", "/", "--chdir", "/", "--", "/bin/sh", "-c", START_SCRIPT, "sh");
   return {
     file: bubblewrap,

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EgressGuard } from "../../platform/http/egress.ts";
+import { ownFolder } from "../../platform/system/own-folder.ts";
 import { readPythonFile } from "../../platform/system/python-file.ts";
 import { type Ended, runProgram } from "../../platform/system/run-program.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
@@ -10,6 +10,7 @@ import { bubblewrapCommand, type SandboxPlan } from "./bubblewrap.ts";
 import { type ControlGroups, openControlGroups } from "./control-groups.ts";
 import { openEgressProxy } from "./egress-proxy.ts";
 import {
+  FILES_FOLDER,
   noSandbox,
   type Program,
   type Sandbox,
@@ -70,9 +71,10 @@ export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
     );
   }
   if (options.isolation === "none") return noSandbox("none (FLOW_TASK_ISOLATION=none)", options.folder);
-  const folder = mkdtempSync(join(tmpdir(), "flow-sandbox-"));
+  const folder = ownFolder("sandbox");
   const root = join(folder, "root");
   mkdirSync(root);
+  mkdirSync(join(folder, "files"));
   writeFileSync(join(folder, "empty"), "", { mode: 0 });
   const [found, python] = await Promise.all([firstThatWorks(options, root), pythonFolders(options.python)]);
   const files = visibleFiles([...(python?.folders ?? []), ...options.readable]);
@@ -123,6 +125,7 @@ async function sandboxOf(
     summary: [shape.kind, network, ...(shape.hasProc ? [] : ["no /proc"]), ...limitsText(groups)].join(", "),
     scratch: SCRATCH_FOLDER,
     workFolder: shared?.path ?? SCRATCH_FOLDER,
+    files: { root: join(folder, "files"), path: FILES_FOLDER },
     wrap,
     async close() {
       await groups?.close();

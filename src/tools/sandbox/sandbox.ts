@@ -7,6 +7,8 @@ export interface Program {
   env: Readonly<Record<string, string>>;
   /** Working directory, as the program sees it. */
   cwd: string;
+  /** Folder of the machine that the program writes its files to; it sees it at {@link Sandbox.files}. */
+  files?: string;
 }
 
 /** What keeps the code of tasks apart from the worker: bubblewrap, util-linux' `unshare`, or nothing. */
@@ -50,6 +52,8 @@ export interface Sandbox {
   readonly scratch: string | undefined;
   /** Folder that programs start in; undefined: the working directory of the worker. */
   readonly workFolder: string | undefined;
+  /** Where folders for the files of programs are made, and where each program sees its own; undefined: no sandbox shows another place. */
+  readonly files: { root: string; path: string } | undefined;
   /** How to start a program within. Its environment gets what it needs to reach the network. */
   wrap(program: Program): Program;
   /** Closes what the sandboxes share. Programs that run keep running, without a network. */
@@ -59,6 +63,9 @@ export interface Sandbox {
 /** The folder of a sandbox that programs may write to. Each sandbox has an empty one. */
 export const SCRATCH_FOLDER = "/tmp";
 
+/** Where a program in a sandbox sees the folder for its files ({@link Program.files}). */
+export const FILES_FOLDER = "/run/flow/artifacts";
+
 /** No sandbox: programs run as the user of this process, and see what it sees. */
 export function noSandbox(why: string, workFolder?: string): Sandbox {
   return {
@@ -66,6 +73,7 @@ export function noSandbox(why: string, workFolder?: string): Sandbox {
     summary: why,
     scratch: undefined,
     workFolder,
+    files: undefined,
     wrap: (program) => program,
     close: async () => {},
   };

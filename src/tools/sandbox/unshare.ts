@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { SandboxPlan } from "./bubblewrap.ts";
-import { type Program, SCRATCH_FOLDER } from "./sandbox.ts";
+import { FILES_FOLDER, type Program, SCRATCH_FOLDER } from "./sandbox.ts";
 import type { SharedMount } from "./shared-folder.ts";
 import { outerEnvironment, START_SCRIPT, startArguments } from "./start-script.ts";
 
@@ -20,7 +20,7 @@ export function unshareCommand(mountPoint: string, plan: SandboxPlan, program: P
       "--",
       "/bin/sh",
       "-c",
-      rootScript(mountPoint, plan),
+      rootScript(mountPoint, plan, program.files),
       "sh",
       ...startArguments(plan.limits, program),
     ],
@@ -34,7 +34,7 @@ const DEVICES = ["null", "zero", "full", "random", "urandom"];
 const SAFE = "nosuid,nodev";
 
 /** Builds the root and goes on within. All mounts of files are one call of `mount`, which reads them as a table. */
-function rootScript(mountPoint: string, plan: SandboxPlan): string {
+function rootScript(mountPoint: string, plan: SandboxPlan, ownFiles: string | undefined): string {
   const shown = [
     ...plan.files.flatMap((file) => (file.type === "link" ? [] : [{ ...file, isFolder: file.type === "folder" }])),
     ...DEVICES.map((name) => ({ source: `/dev/${name}`, path: `/dev/${name}`, isFolder: false })),
@@ -68,6 +68,7 @@ ${plan.hasProc ? `mount -t proc -o ${SAFE},noexec proc proc` : ""}
 mount -t tmpfs -o size=64m,mode=1777,${SAFE},noexec tmpfs dev/shm
 ${plan.shared.map((mount) => sharedCommand(mount, plan.emptyFile)).join("\n")}
 ${extra.map(({ source, path }) => `touch ${quoted(`.${path}`)}; mount --bind -o ro ${quoted(source)} ${quoted(`.${path}`)}`).join("\n")}
+${ownFiles === undefined ? "" : `mkdir -p .${FILES_FOLDER}; mount --bind -o ${SAFE} ${quoted(ownFiles)} .${FILES_FOLDER}`}
 ${plan.sharesNetwork ? "" : LOOPBACK_UP}
 pivot_root . .old
 umount -l /.old

@@ -10,6 +10,8 @@ export interface ShellCommand {
   cwd: string;
   env: Record<string, string>;
   sandbox: Sandbox;
+  /** Folder of the machine for the files of its task. */
+  files: string;
   signal: AbortSignal;
   /** Time between TERM and KILL when the signal aborts, in milliseconds. */
   killGraceMs: number;
@@ -81,10 +83,16 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
  * The shell with the command's text in a variable: every user of the machine can read arguments, and a template may have put a
  * secret into the text. The variable is gone before the text begins, on its first line, so that numbers of lines are right.
  */
-function shellProgram({ command, env, cwd }: ShellCommand): Program {
+function shellProgram({ command, env, cwd, files }: ShellCommand): Program {
   let name = "FLOW_COMMAND";
   while (name in env) name += "_";
-  return { file: "/bin/sh", args: ["-c", `eval "unset ${name}; $${name}"`], cwd, env: { ...env, [name]: command } };
+  return {
+    file: "/bin/sh",
+    args: ["-c", `eval "unset ${name}; $${name}"`],
+    cwd,
+    env: { ...env, [name]: command },
+    files,
+  };
 }
 
 /** Running groups. When this program exits in a hurry (a second Ctrl-C), it kills them. */

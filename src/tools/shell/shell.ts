@@ -13,6 +13,7 @@ import {
   TextLike,
 } from "../contract/task-config.ts";
 import type { Tool, ToolCall } from "../contract/tool.ts";
+import { createTaskFolders, FILES_VARIABLE, type TaskFolders } from "../files/task-folders.ts";
 import { inScratch, MISSING_FILE_HINT, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
 import { NO_FOLDER } from "../sandbox/start-script.ts";
 import { captureOutput, type OutputCapture, runShellCommand, type ShellExit } from "./process.ts";
@@ -41,14 +42,39 @@ export interface ShellOptions {
  * text of several lines is one script.
  */
 export function createShellTool(options: ShellOptions = {}): Tool {
+  const folders = createTaskFolders(options.sandbox ?? noSandbox("none"));
   return {
     defaultTimeoutMs: 600_000,
-    run: (call) => answering(() => runCommands(call, options)),
+    run: (call) => answering(() => withFiles(readShellTask(call, options), call, options, folders)),
   };
 }
 
-async function runCommands(call: ToolCall, options: ShellOptions): Promise<ToolResult> {
-  const task = readShellTask(call, options);
+/** The commands, with a folder for the files of all of them. A task that is stopped leaves none. */
+async function withFiles(
+  task: ShellTask,
+  call: ToolCall,
+  options: ShellOptions,
+  folders: TaskFolders,
+): Promise<ToolResult> {
+  const folder = folders.make();
+  const env = { ...task.env, [FILES_VARIABLE]: folders.inside(folder) };
+  let isKept = false;
+  try {
+    const result = await runCommands({ ...task, env, folder }, call, options);
+    if (call.signal.aborted) return result;
+    isKept = true;
+    const files = await folders.take(folder, call.log, true);
+    return files === undefined ? result : { ...result, files };
+  } finally {
+    if (!isKept) await folders.remove(folder);
+  }
+}
+
+async function runCommands(
+  task: ShellTask & { folder: string },
+  call: ToolCall,
+  options: ShellOptions,
+): Promise<ToolResult> {
   const bytesMax = options.outputBytesMax ?? 10 * 1024 * 1024;
   const stdout = captureOutput(bytesMax, (line) => call.log(line));
   const stderr = captureOutput(bytesMax, (line) => call.log(line));
@@ -62,6 +88,7 @@ async function runCommands(call: ToolCall, options: ShellOptions): Promise<ToolR
         cwd: task.cwd,
         env: task.env,
         sandbox: task.sandbox,
+        files: task.folder,
         signal: call.signal,
         killGraceMs: options.killGraceMs ?? 2000,
         stdout,

@@ -28,7 +28,9 @@ export async function keep(
 ): Promise<{ result: ToolResult; stored: Kept }> {
   if (answer.status === "error") return { result: answer, stored: inMemory(answer) };
   try {
-    return { result: answer, stored: await store(run, taskRun, answer) };
+    const files = await keepFiles(run, taskRun, answer);
+    const stored = await store(run, taskRun, answer);
+    return { result: answer, stored: files.length === 0 ? stored : { ...stored, files } };
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
     const at = { step: run.step.step.name, task: taskRun.task.task.label, attempt: taskRun.run };
@@ -45,6 +47,34 @@ export async function keepFailed(run: PipelineRun, taskRun: TaskRun, result: Too
     if (!(error instanceof FlowError)) throw error;
     // The failure itself is what counts.
     return keptError(result);
+  }
+}
+
+/** Stores what a run has left in its folder, and gives the references. Throws `FlowError` of the store, and INVALID_INPUT. */
+async function keepFiles(run: PipelineRun, { task, taskRunId }: TaskRun, { files }: ToolResult): Promise<string[]> {
+  if (files === undefined) return [];
+  if (isSensitive(run, task)) {
+    const what =
+      "The files of the task in FLOW_ARTIFACTS were not stored: its result is sensitive, and a file is not sealed";
+    throw new FlowError("INVALID_INPUT", what);
+  }
+  const refs: string[] = [];
+  // One file in memory at a time.
+  for (const { name, contentType, content } of await files.list()) {
+    const artifact = { name, contentType, content: await content() };
+    refs.push((await storeArtifact(run.context.deps.results, placeOf(run, task, taskRunId), artifact)).ref);
+  }
+  return refs;
+}
+
+/** The same for a run that has failed, and is not followed by another. What cannot be stored is only said in its log. */
+export async function keepFilesOfFailed(run: PipelineRun, taskRun: TaskRun, answer: ToolResult): Promise<string[]> {
+  try {
+    return await keepFiles(run, taskRun, answer);
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    taskRun.log.add(run.context.secrets.hide(error.message));
+    return [];
   }
 }
 

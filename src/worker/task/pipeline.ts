@@ -1,7 +1,6 @@
 import { judge, type Verdict } from "../../engine/decide/policy.ts";
 import { type TemplatePlace, taskScope } from "../../engine/decide/task-scope.ts";
 import type { CompiledAssignment, ProgramStep, ProgramTask } from "../../engine/program/program.ts";
-import type { Secrets } from "../../engine/sealing/secrets.ts";
 import { taskAccumulate } from "../../engine/state/results.ts";
 import type { Outcome } from "../../language/views/output-view.ts";
 import type { Scope } from "../../language/views/scope.ts";
@@ -15,7 +14,18 @@ import type { ResultAbout, StoredResult } from "../../schema/words/result.ts";
 import { TASK_RUNS_MAX } from "../deps.ts";
 import { createRunLog } from "../reporting/progress.ts";
 import type { TaskRun } from "./command-context.ts";
-import { aboutOf, endRuns, isSensitive, keep, keepFailed, keptError, notKept, outcomeOf } from "./keep-result.ts";
+import {
+  aboutOf,
+  endRuns,
+  isSensitive,
+  keep,
+  keepFailed,
+  keepFilesOfFailed,
+  keptError,
+  notKept,
+  outcomeOf,
+} from "./keep-result.ts";
+import { failureOf, place, placed, tooManyRuns } from "./pipeline-errors.ts";
 import type { PipelineRun, PipelineState, RunTries } from "./pipeline-run.ts";
 import { goOn, parksUntil, parkUntil, pauseUntil, stoppedBy } from "./retry-wait.ts";
 import type { Kept } from "./store-result.ts";
@@ -87,13 +97,15 @@ async function ended(run: PipelineRun, set: Write[], error: TaskError | null): P
   }
 }
 
+/** What follows after a run of a task. */
+interface TaskRunEnd {
+  verdict: Verdict;
+  error: TaskError | null;
+  retryAt: number | undefined;
+}
+
 /** One run of one task: the tool, the verdict, what both write, and the report. */
-async function runOnce(
-  run: PipelineRun,
-  task: ProgramTask,
-  tries: RunTries,
-  set: Write[],
-): Promise<{ verdict: Verdict; error: TaskError | null; retryAt: number | undefined }> {
+async function runOnce(run: PipelineRun, task: ProgramTask, tries: RunTries, set: Write[]): Promise<TaskRunEnd> {
   const { context, state, ref } = run;
   const { clock, lease } = context.deps;
   // Nothing is begun that another worker may be doing by now: no first run, no retry, no page, no iteration.
@@ -112,7 +124,25 @@ async function runOnce(
     ...(woken !== undefined && { woken }),
   };
   const answer = placed(await runTask(context, state, taskRun), run, task, tries.runs);
-  const durationMs = Math.max(0, clock.now() - startedAt);
+  try {
+    return await conclude(run, taskRun, answer, tries, set, Math.max(0, clock.now() - startedAt));
+  } finally {
+    await answer.files?.remove();
+  }
+}
+
+/** The tool has answered: keeps what it gave, asks the task's rules what follows, and reports both. */
+async function conclude(
+  run: PipelineRun,
+  taskRun: TaskRun,
+  answer: ToolResult,
+  tries: RunTries,
+  set: Write[],
+  durationMs: number,
+): Promise<TaskRunEnd> {
+  const { context, state, ref } = run;
+  const { clock } = context.deps;
+  const { task, taskRunId, log } = taskRun;
   const { result, stored } = await keep(run, taskRun, answer);
   const about = aboutOf(result, tries.runs, durationMs);
   const outcome = outcomeOf(result, stored.result, about);
@@ -124,7 +154,9 @@ async function runOnce(
   const continued = result.status === "error" && failure === null && verdict.verdict.do !== "retry";
   const isLost = result.status === "error" && failure !== null;
   const plain = continued ? keptError(result) : isLost ? await keepFailed(run, taskRun, result) : stored;
-  const kept = ref.iteration === undefined && !isSensitive(run, task) ? withAbout(plain, about) : plain;
+  const described = ref.iteration === undefined && !isSensitive(run, task) ? withAbout(plain, about) : plain;
+  const isLastFailure = answer.files !== undefined && answer.status === "error" && verdict.verdict.do !== "retry";
+  const kept = isLastFailure ? { ...described, files: await keepFilesOfFailed(run, taskRun, answer) } : described;
   if (verdict.verdict.do !== "retry") settle(state, task, kept.result, outcome, result.status === "ok");
   const retryAt = verdict.verdict.do === "retry" ? clock.now() + verdict.verdict.delayMs : undefined;
   await run.report(reports(run, task, { taskRunId, tries, durationMs, result, kept, retryAt, log: log.whole() }));
@@ -288,6 +320,7 @@ function reports(
     ...(isFinal && { result: kept.result, bytes: kept.bytes }),
     ...(result.error !== undefined && { error: result.error }),
     duration_ms: durationMs,
+    ...(kept.files !== undefined && kept.files.length > 0 && { files: [...kept.files] }),
     ...next,
     ...(log !== undefined && { log }),
   };
@@ -308,45 +341,6 @@ function jumpTarget(step: ProgramStep, position: number, to: string): number {
   const index = step.tasks.findIndex((task) => task.task.label === to);
   // An unknown label was refused when the document was loaded.
   return index < 0 ? step.tasks.length : index;
-}
-
-/** A result whose error says where it happened: rules, later tasks and arcs read that too (language document, section 5.4). */
-function placed(result: ToolResult, run: PipelineRun, task: ProgramTask, attempt: number): ToolResult {
-  return result.error === undefined ? result : { ...result, error: place(result.error, run, task, attempt) };
-}
-
-/** The error with where it happened, as it stands in events. */
-function place(error: TaskError, run: PipelineRun, task: ProgramTask, attempt: number): TaskError {
-  return { ...error, step: run.context.place.command.step, task: task.task.label, attempt };
-}
-
-/** Longest message and code that a rule may give: both are stored in events and in the execution's row. */
-const MESSAGE_CHARS_MAX = 4_000;
-const CODE_CHARS_MAX = 200;
-
-/**
- * The error of a task that its rules failed: the tool's error, with the rule's message and code if it has them. Secrets are
- * hidden before the text is cut: the start of a secret that was cut in two would not be found.
- */
-function failureOf(verdict: Verdict, error: TaskError | undefined, task: ProgramTask, { hide }: Secrets): TaskError {
-  const base = error ?? policyError(task);
-  if (verdict.do !== "fail") return base;
-  const { message, code } = verdict;
-  return {
-    ...base,
-    ...(code !== undefined && { code: hide(code).slice(0, CODE_CHARS_MAX) }),
-    ...(message !== undefined && { message: hide(message).slice(0, MESSAGE_CHARS_MAX) }),
-  };
-}
-
-function policyError(task: ProgramTask): TaskError {
-  const message = `A policy rule failed task '${task.task.label}' although its tool had succeeded`;
-  return { kind: "policy", code: "POLICY", message, retryable: false };
-}
-
-function tooManyRuns(run: PipelineRun, task: ProgramTask, runsMax: number): TaskError {
-  const message = `Task '${task.task.label}' was about to make run ${runsMax + 1} of this pipeline; a jump or retry never ends`;
-  return place({ kind: "policy", code: "TASK_RUNS_MAX", message, retryable: false }, run, task, 1);
 }
 
 /** Marks a result that is the merge of several tasks' results. */

@@ -32,6 +32,8 @@ export interface ResultPlace {
 export interface Kept {
   result: StoredResult;
   bytes: number;
+  /** References of the files that were stored besides. */
+  files?: readonly string[];
 }
 
 /**
@@ -195,7 +197,7 @@ export async function storeArtifact(
   store: WritableResultStore,
   place: ResultPlace,
   { name, contentType, content }: NewArtifact,
-): Promise<JsonObject> {
+): Promise<JsonObject & { ref: string }> {
   const ref = `${resultUri(place)}/artifact/${encodeURIComponent(name)}`;
   const { sha256, bytes } = await store.save(ref, content, { contentType, ttl: FILE_KEPT, isFile: true });
   return { name, ref, content_type: contentType, bytes, sha256 };

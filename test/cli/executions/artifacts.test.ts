@@ -103,3 +103,25 @@ test("a run here writes files beside it and says where, whatever a step is calle
   assert.match(JSON.parse(refused.stdout).error.message, /it holds a secret of this step/);
   assert.doesNotMatch(refused.stdout + refused.stderr, /hunter22|file:/);
 });
+
+test("files that code writes to FLOW_ARTIFACTS are written here too, in their folders; those of a step that fails as well", async (t) => {
+  const folder = await folderWith(t, {
+    "files.yaml": playbookText(
+      "files",
+      `  - step: one
+    tool: { kind: shell, cmds: ['mkdir "$FLOW_ARTIFACTS/sub"', 'echo a > "$FLOW_ARTIFACTS/sub/a.txt"'] }
+    next: [{ step: two }]
+  - step: two
+    tool: { kind: shell, cmd: 'echo log > "$FLOW_ARTIFACTS/two.log"; exit 3' }
+`,
+    ),
+  });
+  const { code, stderr } = await runFlow(folder, ["run", "files.yaml"]);
+  assert.equal(code, 1);
+  const paths = [...stderr.matchAll(/file: (\S+) \(\d bytes\)/g)].map(([, path]) => path ?? "");
+  assert.deepEqual(
+    paths.map((path) => path.replace(/\/\d+\//, "/id/")),
+    [".flow/artifacts/id/one/sub/a.txt", ".flow/artifacts/id/two/two.log"],
+  );
+  assert.equal(await readFile(join(folder, paths[0] ?? ""), "utf8"), "a\n");
+});

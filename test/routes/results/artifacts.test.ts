@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { before, test } from "node:test";
 import { type Body, openApi, TOKENS } from "../../support/service/api.ts";
-import { type Claimed, ONE_STEP, workWith } from "../../support/service/api-work.ts";
+import { type Claimed, endOf, ONE_STEP, workWith } from "../../support/service/api-work.ts";
 import { addUser, allow, type TestUser } from "../../support/service/users.ts";
 
 /* The files of an execution: what tasks have stored and reported, and nothing else. */
@@ -134,4 +134,61 @@ test("files are listed only for who may view the playbook", async () => {
     });
   assert.equal((await get(other)).status, 403);
   assert.equal((await get(reader)).status, 200);
+});
+
+/** The events of a command whose task has left these files. */
+function leaving(command: Claimed, names: string[], more: Body = {}): Body[] {
+  const [done, ...rest] = endOf(command, { n: 1 });
+  const { result } = done as { result: { context: Body } };
+  const context = { ...result.context, files: names.map((name) => refOf(command, name)), ...more };
+  return [{ ...done, result: { ...result, context } }, ...rest];
+}
+const report = (worker: string, events: Body[]) => work.post("/api/events/batch", { worker, events });
+
+test("files that a task has left are those that its report names, beside any result; names have folders", async () => {
+  const id = await work.execute("files/one");
+  const command = await claimed(id);
+  for (const name of ["tables/a.csv", "unnamed.csv"]) await put(command, name, "a,b", "text/csv");
+  assert.deepEqual(await namesOf(id), []);
+  assert.equal((await report("w", leaving(command, ["tables/a.csv", "never stored"]))).status, 202);
+  await work.runToEnd(id);
+  assert.deepEqual(await namesOf(id), ["tables/a.csv"]);
+});
+
+test("a report that is refused names no files, and a report of another execution's files adds none", async () => {
+  const id = await work.execute("files/one");
+  const command = await claimed(id);
+  await put(command, "a.txt", "a", "text/plain");
+  for (const files of [
+    ["noetl://execution/1/step/a/task/a/run/1"],
+    [3],
+    "a.txt",
+    Array.from({ length: 101 }, (_, at) => refOf(command, `${at}`)),
+  ]) {
+    const { status, body } = await report("w", leaving(command, [], { files }));
+    assert.deepEqual([status, JSON.stringify(body).includes("files: is of the wrong type")], [422, true]);
+  }
+  assert.deepEqual(await namesOf(id), []);
+  const other = await work.execute("files/one");
+  const theirs = await claimed(other, "thief");
+  assert.equal((await report("thief", leaving(theirs, [], { files: [refOf(command, "a.txt")] }))).status, 202);
+  await work.runToEnd(other);
+  assert.deepEqual(await namesOf(other), []);
+  await report("w", leaving(command, ["a.txt"]));
+  assert.deepEqual(await namesOf(id), ["a.txt"]);
+});
+
+test("an execution has a thousand files: the next is refused, and one of those is still replaced", async () => {
+  const id = await work.execute("files/one");
+  const command = await claimed(id);
+  await put(command, "0", "x", "text/plain");
+  await api.database.sql`
+    insert into flow.result (execution_id, ref, root_execution_id, writing, state, store, scope, expires_at, content_type, bytes, sha256, is_sealed, payload)
+    select execution_id, left(ref, -1) || number, root_execution_id, '', state, store, scope, expires_at, content_type, bytes, sha256, is_sealed, payload
+    from flow.result, generate_series(1, 998) as number where execution_id = ${id}`;
+  assert.equal((await put(command, "999", "x", "text/plain")).status, 200);
+  const refused = await put(command, "1000", "x", "text/plain");
+  assert.equal(refused.status, 422);
+  assert.match(await refused.text(), /has stored 1,000 files, and more are not taken/);
+  assert.equal((await put(command, "7", "again", "text/plain")).status, 200);
 });

@@ -265,7 +265,15 @@ test("the interpreter sees only the few environment variables that it needs", as
   const scrubbed = testTool({ env });
   try {
     const result = await scrubbed.run(pythonCall("result = {k: v for k, v in os.environ.items() if k != 'LC_CTYPE'}"));
-    const names = ["PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONUTF8", "TZ"];
+    const names = [
+      "FLOW_ARTIFACTS",
+      "PATH",
+      "PYTHONDONTWRITEBYTECODE",
+      "PYTHONIOENCODING",
+      "PYTHONUNBUFFERED",
+      "PYTHONUTF8",
+      "TZ",
+    ];
     const seen = Object.keys(result.data as JsonObject).filter((name) => !/^(_?PYENV|_$|SHLVL|PWD|OLDPWD)/.test(name));
     assert.deepEqual(seen.sort(), names);
   } finally {
