@@ -64,7 +64,9 @@ export function createLocalKeychain(clock: Clock): LocalKeychain {
       if (entry.renewConfig !== undefined && !v.is(RenewConfig, entry.renewConfig)) {
         const why =
           "its renew_config describes no request: an 'endpoint' is needed, and what else it has must be of its type";
-        return Promise.reject(new FlowError("INVALID_INPUT", `The keychain entry '${key.name}' is not kept: ${why}`));
+        return Promise.reject(
+          new FlowError("INVALID_INPUT", `The keychain entry '${key.name}' was not stored: ${why}`),
+        );
       }
       const problems = problemsOf(entry);
       if (problems.length > 0) return Promise.reject(refused(key, problems));

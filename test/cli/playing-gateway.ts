@@ -52,7 +52,7 @@ function answerOf(
   if (url === "/api/auth/login") {
     const { idp_token, idp_domain } = JSON.parse(body) as Record<string, string>;
     if (idp_domain !== "idp.example") throw new FlowError("FORBIDDEN", `Logins here do not accept '${idp_domain}'`);
-    if (idp_token?.endsWith(".bad") === true) throw new FlowError("UNAUTHENTICATED", "The ID token is not believed");
+    if (idp_token?.endsWith(".bad") === true) throw new FlowError("UNAUTHENTICATED", "The ID token was rejected");
     sessions.add(SESSION);
     return {
       status: "authenticated",

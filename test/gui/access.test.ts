@@ -46,12 +46,12 @@ test("each view shows its subject, light, dark and narrow, without serious acces
   const page = await opened("/access");
   await assertViewsUsable(t, page, [
     ["/access", "vera@example.com"],
-    [`/access?tab=users&user=${mallory}`, "What they did"],
+    [`/access?tab=users&user=${mallory}`, "Their actions"],
     ["/access?tab=roles", "team-a"],
     ["/access?tab=roles&role=admin", "The role admin stays as it is"],
-    ["/access?tab=roles&role=team-a", "None: it neither shows nor runs any."],
+    ["/access?tab=roles&role=team-a", "None: it grants no access to playbooks."],
     ["/access?tab=permissions", "view_audit"],
-    ["/access?tab=check", "A path need not be registered."],
+    ["/access?tab=check", "The path need not be registered."],
     ["/access?tab=audit", "session.open"],
   ]);
   assertQuiet(context);
@@ -64,12 +64,12 @@ test("a user is found, given a role, and has it with their next call; then it is
   await page.waitForURL(/q=vera/);
   await page.getByRole("cell", { name: ADA.email }).waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Vera" }).click();
-  await page.getByLabel("Role to give").selectOption("developer");
-  await page.getByRole("button", { name: "Give it" }).click();
+  await page.getByLabel("Role to add").selectOption("developer");
+  await page.getByRole("button", { name: "Add role" }).click();
   await page.getByRole("link", { name: "developer" }).waitFor();
   const { body } = await service.login(VERA);
   assert.deepEqual(body.user.roles, ["developer", "viewer"]);
-  await confirm(page, "Take away developer", "Take it away");
+  await confirm(page, "Remove developer", "Remove");
   await page.getByRole("link", { name: "developer" }).waitFor({ state: "detached" });
   const me = await service.as(body.session_token, "GET", "/flow/auth/me");
   assert.deepEqual(me.body["roles"], ["viewer"]);
@@ -85,7 +85,7 @@ test("a user's sessions are listed and ended", async () => {
     await confirm(page, /^End the session/, "End it");
     await session.nth(left - 1).waitFor({ state: "detached" });
   }
-  await page.getByText("They are logged in nowhere.").waitFor();
+  await page.getByText("No sessions.").waitFor();
   assert.equal((await service.as(body.session_token, "GET", "/flow/auth/me")).status, 401);
   assertQuiet(context);
 });
@@ -106,7 +106,7 @@ test("who is locked out has no session and no login, until they are let in again
 test("the last administrator can neither be locked out nor lose the role, and it is said why", async () => {
   const page = await opened(`/access?tab=users&user=${ada}`);
   for (const [button, action] of [
-    ["Take away admin", "Take it away"],
+    ["Remove admin", "Remove"],
     ["Lock out …", "Lock out"],
     ["Delete …", "Delete"],
   ] as const) {
@@ -171,9 +171,9 @@ test("a role is made, allows paths but not some, gives a permission, and is aske
   }
   await page.goto(`${url}/access?tab=roles&role=loaders`);
   await confirm(page, /^Remove see, run/, "Remove");
-  await page.getByText("None: it neither shows nor runs any.").waitFor();
-  await confirm(page, "Take out of force …", "Take out of force");
-  await page.getByText("(not in force)").first().waitFor();
+  await page.getByText("None: it grants no access to playbooks.").waitFor();
+  await confirm(page, "Deactivate …", "Deactivate");
+  await page.getByText("(inactive)").first().waitFor();
   await confirm(page, "Delete …", "Delete");
   await page.waitForURL(`${url}/access?tab=roles`);
   await page.getByRole("link", { name: "loaders" }).waitFor({ state: "detached" });
@@ -218,7 +218,7 @@ test("the audit log is narrowed by who, what and how it ended, in the address, a
   await page.locator("table.audit tbody button").first().click();
   await page.getByText("Decided by").waitFor();
   await page.goto(`${url}/access?tab=audit&actor=nobody`);
-  await page.getByText("Nothing in the log is like this.").waitFor();
+  await page.getByText("No matching lines").waitFor();
   assertQuiet(context);
 });
 

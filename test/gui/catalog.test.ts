@@ -74,7 +74,7 @@ test("each view shows its subject, light, dark and narrow, without serious acces
     ["/catalog", "cat/load"],
     ["/entry/cat/load", "Last runs"],
     ["/entry/cat/load?tab=run", "Other inputs"],
-    ["/entry/cat/load?tab=executions", "It has not run yet"],
+    ["/entry/cat/load?tab=executions", "No runs yet"],
     ["/entry/cat/load?tab=credentials", "api_login"],
     ["/entry/cat/load?tab=keychain", "What the document declares"],
     ["/entry/cat/versions?tab=versions", "+ 1 line"],
@@ -113,7 +113,7 @@ test("a form has a field for each input in the document's order, says what is wr
   await page.locator("#input-limit").fill("many");
   await page.locator("#input-tables").fill("a: [");
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  await page.getByText("Nothing was started: 2 inputs are wrong.").waitFor();
+  await page.getByText("Not started: 2 inputs are wrong.").waitFor();
   await page.getByText("limit must be a number").waitFor();
   await page.getByText("tables is no YAML").waitFor();
   await page.locator("#input-limit:focus").waitFor();

@@ -45,7 +45,7 @@ test("each view shows its subject, light, dark and narrow, without serious acces
 
 test("the list is narrowed by type, tag and text, and keys open a row", async () => {
   const page = await opened("/credentials?type=warehouse");
-  await page.getByRole("heading", { name: "No credential is like this" }).waitFor();
+  await page.getByRole("heading", { name: "No matching credentials" }).waitFor();
   await page.getByLabel("Type").selectOption("");
   await page.getByRole("link", { name: "tok_b" }).waitFor();
   await page.getByLabel("Tag").fill("eu");
@@ -133,10 +133,10 @@ test("a new one never replaces one of the same name, and what is pasted as JSON 
   await page.getByRole("button", { name: "Paste JSON instead" }).click();
   await page.locator("#credential-json").fill('{"token": ');
   await page.getByRole("button", { name: "Make it" }).click();
-  await page.getByRole("alert").getByText("The data are no JSON").waitFor();
+  await page.getByRole("alert").getByText("The data is not valid JSON").waitFor();
   await page.locator("#credential-json").fill('{"token": "other"}');
   await page.getByRole("button", { name: "Make it" }).click();
-  await page.getByRole("alert").getByText("There is a credential 'tok_b' already").waitFor();
+  await page.getByRole("alert").getByText("A credential 'tok_b' already exists").waitFor();
   assert.deepEqual((await recordOf("tok_b")).body["data"], { token: CANARY });
   await page.close();
 });
@@ -175,7 +175,7 @@ test("deleting a credential shows its uses first; afterwards its page says that 
   await page.getByRole("heading", { name: "Credentials", exact: true }).waitFor();
   assert.equal((await recordOf("tok_a")).status, 404);
   await page.goto(`${serving.url}/credentials?name=tok_a`);
-  await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+  await page.getByRole("heading", { name: "Page not found" }).waitFor();
   await page.getByRole("region", { name: "Uses" }).getByText("uses/tok_a").waitFor();
   await page.close();
 });
@@ -185,7 +185,7 @@ test("markup in names, tags and descriptions is only ever text, and odd names le
   page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`));
   await page.getByRole("link", { name: "odd" }).click();
   await page.getByRole("heading", { name: `odd ${MARKUP}/?#%` }).waitFor();
-  await page.getByRole("region", { name: "Uses" }).getByText("names it in its newest version").waitFor();
+  await page.getByRole("region", { name: "Uses" }).getByText("uses it in its newest version").waitFor();
   assert.equal(await page.locator("main img, main svg").count(), 0);
   await page.close();
 });

@@ -109,7 +109,7 @@ test("what the log is narrowed to stands in the address, is looked for by the se
   await page.getByText("1 event", { exact: true }).waitFor();
   assert.match(page.url(), /q=LOOP\.START/);
   await page.getByLabel("Find").fill("nothing is like this");
-  await page.getByText("No event is like this").waitFor();
+  await page.getByText("No matching events").waitFor();
   assert.deepEqual(await accessibility(page), []);
   await page.getByRole("button", { name: "Show all" }).click();
   await page.getByLabel("Step", { exact: true }).fill("each");

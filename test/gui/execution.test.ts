@@ -301,7 +301,7 @@ test("two runs of a task are compared, and the address keeps which", async () =>
   await page.getByLabel("From attempt 1 of fetch to attempt 2").waitFor();
   await page.reload();
   await page.getByText("error.attempt").waitFor();
-  await page.getByRole("link", { name: "Close the comparison" }).click();
+  await page.getByRole("link", { name: "Close comparison" }).click();
   await page.getByText("error.attempt").waitFor({ state: "detached" });
   await page.close();
 });
@@ -330,7 +330,7 @@ for (const [what, status, body, sign] of [
   ["gone", 404, JSON.stringify({ error: "There is nothing under it", code: "NOT_FOUND" }), "run the playbook again"],
   ["refused", 403, JSON.stringify({ error: "No role permits it", code: "FORBIDDEN" }), "Ask for a role that may view"],
   ["too large", 200, `"${"x".repeat(17 * 1024 * 1024)}"`, "larger than the 16 MB"],
-  ["no JSON", 200, "{", "is not the JSON it should be"],
+  ["no JSON", 200, "{", "The stored result is not valid JSON"],
 ] as const) {
   test(`a result in the store that is ${what} says so, and can be asked for again`, async () => {
     const page = await opened(`/executions/${big}`);
@@ -434,7 +434,7 @@ test("compares two runs: inputs, result, steps and their outputs; an unknown one
   await page.getByLabel("Output of greet", { exact: true }).getByText("hello browser").waitFor();
   expectComplaints(page);
   await page.goto(`${serving.url}/executions/${plain}?tab=compare&against=12345`);
-  await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+  await page.getByRole("heading", { name: "Page not found" }).waitFor();
   await page.close();
 });
 
@@ -454,8 +454,11 @@ test("the graph shows which arcs were taken, and its steps are opened by keys", 
 test("an arrow from a step to itself is seen beside its box", async () => {
   const page = await opened(`/executions/${itself}?tab=graph`);
   const graph = page.getByLabel("Graph", { exact: true });
-  const box = await graph.getByRole("button", { name: /poll/ }).boundingBox();
-  const arrow = await graph.locator(".react-flow__edge.taken path.react-flow__edge-path").first().boundingBox();
+  const step = graph.getByRole("button", { name: /poll/ });
+  const edge = graph.locator(".react-flow__edge.taken path.react-flow__edge-path").first();
+  // A graph is drawn before its boxes are measured and its arrows are laid.
+  await edge.waitFor();
+  const [box, arrow] = await Promise.all([step.boundingBox(), edge.boundingBox()]);
   assert.ok(box !== null && arrow !== null);
   // Above the box where arrows point to the right, else at its right. The box of a stroke has room for its corners.
   const isBeside = arrow.x >= box.x + box.width - 10 && arrow.x + arrow.width > box.x + box.width + 20;

@@ -138,7 +138,7 @@ test("a page whose files are not there any more offers to load it anew, and the 
   await page.getByRole("link", { name: "Access" }).click();
   await page.getByText("A part of this page could not be loaded").waitFor();
   await page.unroute("**/assets/**");
-  await page.getByRole("button", { name: "Load it anew" }).click();
+  await page.getByRole("button", { name: "Reload the page" }).click();
   await page.getByRole("heading", { name: "Access" }).waitFor();
   await page.close();
 });

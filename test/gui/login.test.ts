@@ -96,7 +96,7 @@ test("the login page is accessible: light, dark and narrow", async () => {
   for (const look of LOOKS) {
     await changeLook(page, look);
     await page.getByRole("button", LOG_IN).waitFor();
-    await page.getByText("After the login you are back where you were.").waitFor();
+    await page.getByText("After you log in you return to this page.").waitFor();
     await assertUsable(page);
   }
   assertQuiet(context);
@@ -104,10 +104,20 @@ test("the login page is accessible: light, dark and narrow", async () => {
 });
 
 for (const [what, change, title, says] of [
-  ["another state", { state: "another" }, "This login is not believed", "not to a question of this tab"],
-  ["another nonce", { nonce: "another-nonce-than-asked" }, "This login is not believed", "made for another login"],
-  ["another verifier", { verifier: "v".repeat(43) }, "This login is not believed", "refused the login"],
-  ["another provider's answer", { issuer: "https://evil.example" }, "This login is not believed", "Another provider"],
+  ["another state", { state: "another" }, "This login could not be verified", "not started in this tab"],
+  [
+    "another nonce",
+    { nonce: "another-nonce-than-asked" },
+    "This login could not be verified",
+    "made for another login",
+  ],
+  ["another verifier", { verifier: "v".repeat(43) }, "This login could not be verified", "refused the login"],
+  [
+    "another provider's answer",
+    { issuer: "https://evil.example" },
+    "This login could not be verified",
+    "answered by another provider",
+  ],
   [
     "a foreign domain",
     { domain: "evil.example" },
@@ -133,7 +143,7 @@ test("an answer without a request logs no user in, and is not sent anywhere", as
   const page = await context.newPage();
   page.on("request", (request) => assert.doesNotMatch(request.url(), /exchange/));
   await page.goto(`${url}/login?code=of-somebody-else&state=whatever`);
-  await page.getByText("not to a question of this tab").waitFor();
+  await page.getByText("not started in this tab").waitFor();
   await context.close();
 });
 

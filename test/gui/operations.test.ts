@@ -62,7 +62,7 @@ test("an address without anything says so, and is readable light, dark and narro
   const page = await opened("/executions/1/2/3");
   for (const look of LOOKS) {
     await changeLook(page, look);
-    await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+    await page.getByRole("heading", { name: "Page not found" }).waitFor();
     await assertUsable(page);
   }
   await page.close();
@@ -75,7 +75,7 @@ test("operations say that all is well, and what each worker runs, with a way to 
   assert.match((await command.getAttribute("href")) ?? "", new RegExp(`^/executions/${running}`));
   await page.getByText("This one").waitFor();
   await page.getByRole("button", { name: "Sweep now" }).click();
-  await page.getByText(/Nothing was stranded|told again/).waitFor();
+  await page.getByText(/No stranded work|told again/).waitFor();
   await page
     .getByText(/asked for/)
     .first()

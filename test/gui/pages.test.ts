@@ -88,7 +88,7 @@ test("an unknown execution and an unknown address say so", async () => {
   for (const path of ["/executions/12345", "/entry/nothing/here"]) {
     const page = await browser.newTab();
     await page.goto(`${serving.url}${path}`);
-    await page.getByRole("heading", { name: "There is nothing here" }).waitFor({ timeout: LIMIT_MS });
+    await page.getByRole("heading", { name: "Page not found" }).waitFor({ timeout: LIMIT_MS });
     await page.close();
   }
 });

@@ -46,7 +46,7 @@ test("a schedule has its next times and a calendar; it is fired by hand, turned 
   await page.getByText("None is missed.").waitFor();
   await page.getByRole("button", { name: "Turn off …" }).click();
   await page.getByRole("button", { name: "Turn it off" }).click();
-  await page.getByText("It is off: at none of these times does it fire.").waitFor();
+  await page.getByText("It is off and will not fire at these times.").waitFor();
   await page.getByRole("button", { name: "Turn on" }).click();
   await page.getByRole("button", { name: "Turn off …" }).waitFor();
   await assertViewsUsable(t, page, [
@@ -98,6 +98,6 @@ test("a trigger that is gone says so", async () => {
   // The browser logs the 404.
   page.removeAllListeners("console");
   await page.goto(`${serving.url}/triggers/4711`);
-  await page.getByText("There is nothing here").waitFor();
+  await page.getByText("Page not found").waitFor();
   await page.close();
 });

@@ -122,7 +122,7 @@ test("a database that is away is the answer, and no failure", async () => {
   assert.equal(response.status, 200);
   const overview = (await response.json()) as Overview;
   assert.equal(overview.verdict.level, "bad");
-  assert.match(overview.verdict.what, /^The database does not answer: The database cannot be reached/);
+  assert.match(overview.verdict.what, /^The database is not responding: The database cannot be reached/);
   assert.ok(overview.workers === null && overview.queue === null && overview.reaper === null);
   await away.service.orchestrator.close();
   await away.service.results.close();

@@ -46,7 +46,7 @@ export function AddUser(): ReactNode {
             <input name="email" type="email" required maxLength={320} autoComplete="off" />
           </label>
           <label className="field">
-            Name, if it is known
+            Name (optional)
             <input name="name" maxLength={200} autoComplete="off" />
           </label>
           <label className="field">

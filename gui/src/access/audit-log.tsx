@@ -26,7 +26,7 @@ export function AuditLog(): ReactNode {
       {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {pages.isPending && <p className="quiet">Loading …</p>}
       {pages.isSuccess && entries.length === 0 && !pages.hasNextPage && (
-        <p className="panel">Nothing in the log is like this. Take a filter away, or look at another time.</p>
+        <p className="panel">No matching lines. Remove a filter, or choose another time.</p>
       )}
       {entries.length > 0 && <Entries entries={entries} />}
       {pages.hasNextPage && (

@@ -51,7 +51,7 @@ export function Check(): ReactNode {
           Ask
         </button>
       </form>
-      <p className="quiet">A path need not be registered. Without an address the question is about yourself.</p>
+      <p className="quiet">The path need not be registered. Leave the address empty to ask about yourself.</p>
       <div role="status">
         {check.isSuccess && (
           <section className={`panel tone-${check.data.allowed ? "good" : "bad"}`}>
@@ -64,7 +64,7 @@ export function Check(): ReactNode {
         )}
         {check.isError && (
           <section className="panel tone-bad">
-            <h2>There is no answer for {question?.email === "" ? "you" : question?.email}</h2>
+            <h2>No answer for {question?.email === "" ? "you" : question?.email}</h2>
             <p className="wrap">{check.error.message}</p>
           </section>
         )}

@@ -4,7 +4,7 @@ import { type ReactNode, useEffect } from "react";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { permissionList, roleList } from "./queries.ts";
 
-/** What can be given beside playbooks, and which roles give it. */
+/** The global permissions, and which roles have them. */
 export function Permissions(): ReactNode {
   const known = useQuery(permissionList());
   const pages = useInfiniteQuery(roleList());
@@ -43,7 +43,7 @@ export function Permissions(): ReactNode {
                     {giving.map((role) => (
                       <Link key={role.name} to="/access" search={{ tab: "roles", role: role.name }}>
                         {role.name}
-                        {!role.is_active && " (not in force)"}
+                        {!role.is_active && " (inactive)"}
                       </Link>
                     ))}
                   </div>

@@ -55,7 +55,7 @@ export function roleDetail(role: string) {
   });
 }
 
-/** Everything that roles can give beside playbooks: a form for a role shows all of it at once. */
+/** All global permissions: a form for a role shows all of it at once. */
 export function permissionList() {
   return queryOptions({
     queryKey: ["permissions"],

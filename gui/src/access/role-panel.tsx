@@ -32,7 +32,7 @@ export function RolePanel({ name }: { name: string }): ReactNode {
           <section className="panel stack">
             <div className="row spread">
               <h2>
-                {role.data.name} {!role.data.is_active && <span className="quiet">(not in force)</span>}
+                {role.data.name} {!role.data.is_active && <span className="quiet">(inactive)</span>}
               </h2>
               <State role={role.data} may={may} />
             </div>
@@ -60,16 +60,18 @@ function State({ role, may }: { role: Role; may: Allowed }): ReactNode {
   return (
     <div className="row">
       <Confirm
-        label={isActive ? "Put in force …" : "Take out of force …"}
-        title={isActive ? `Put ${role.name} in force?` : `Take ${role.name} out of force?`}
-        action={isActive ? "Put in force" : "Take out of force"}
+        label={isActive ? "Activate …" : "Deactivate …"}
+        title={isActive ? `Activate ${role.name}?` : `Deactivate ${role.name}?`}
+        action={isActive ? "Activate" : "Deactivate"}
         may={may}
         run={change}
       >
-        {isActive ? "Whoever has it may do again what it allows." : "Whoever has it keeps it, and it gives nothing."}
+        {isActive
+          ? "Its users get back what it allows."
+          : "Its users keep it, but it grants nothing while it is inactive."}
       </Confirm>
       <Confirm label="Delete …" title={`Delete the role ${role.name}?`} action="Delete" may={may} run={remove}>
-        Whoever has it loses it. This cannot be undone.
+        Its users lose it. This cannot be undone.
       </Confirm>
     </div>
   );
@@ -90,7 +92,7 @@ function RolePermissions({ role, may }: { role: Role; may: Allowed }): ReactNode
   };
   return (
     <section className="panel stack">
-      <h2>Beside playbooks</h2>
+      <h2>Global permissions</h2>
       {known.isError && <ProblemPanel error={known.error} again={() => void known.refetch()} />}
       {change.isError && (
         <p role="alert" className="panel tone-bad wrap">

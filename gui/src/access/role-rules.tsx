@@ -17,7 +17,7 @@ export function RoleRules({ role, may }: { role: Role; may: Allowed }): ReactNod
   return (
     <section className="panel stack">
       <h2>Playbooks</h2>
-      {role.playbooks.length === 0 && <p className="quiet">None: it neither shows nor runs any.</p>}
+      {role.playbooks.length === 0 && <p className="quiet">None: it grants no access to playbooks.</p>}
       {role.playbooks.length > 0 && (
         <div className="scroll">
           <table>
@@ -80,7 +80,7 @@ function AddRule({ role, may }: { role: Role; may: Allowed }): ReactNode {
       <form ref={form} className="stack rule" onSubmit={submit}>
         <p className="quiet">
           <code>*</code> stands for anything within a segment, <code>**</code> for anything; one pattern in each line.
-          What stands under “but not” is taken out of this row alone.
+          Paths under “but not” are excluded from this row only.
         </p>
         <label className="field">
           Paths

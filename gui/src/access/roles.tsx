@@ -17,7 +17,7 @@ export function Roles(): ReactNode {
   return (
     <div className="stack">
       <div className="row spread">
-        <p className="quiet">What one active role of a user allows they may do. Nothing else.</p>
+        <p className="quiet">Users may do what any of their active roles allows, and nothing else.</p>
         <AddRole />
       </div>
       {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
@@ -59,7 +59,7 @@ function Row({ role }: { role: Role }): ReactNode {
         <Link to="/access" search={{ tab: "roles", role: role.name }}>
           {role.name}
         </Link>
-        {!role.is_active && <span className="quiet"> (not in force)</span>}
+        {!role.is_active && <span className="quiet"> (inactive)</span>}
         {role.description !== null && <div className="quiet wrap">{role.description}</div>}
       </td>
       <td>
@@ -104,12 +104,12 @@ function AddRole(): ReactNode {
       <dialog ref={dialog} aria-labelledby="add-role" onClose={() => add.reset()}>
         <form className="stack" onSubmit={submit}>
           <h1 id="add-role">Add a role</h1>
-          <p>It gives nothing at first. Say what it allows on its page.</p>
+          <p>It grants nothing at first. Add its permissions on its page.</p>
           <label className="field">
             Name
             <input name="name" required pattern="[a-z][a-z0-9_\-]*" maxLength={64} autoComplete="off" />
           </label>
-          <p className="quiet">Small letters, digits, _ and -; it begins with a letter.</p>
+          <p className="quiet">Lower-case letters, digits, _ and -, starting with a letter.</p>
           <label className="field">
             What it is for
             <input name="description" maxLength={1000} autoComplete="off" />

@@ -62,11 +62,11 @@ function Facts({ user }: { user: User }): ReactNode {
       </dl>
       <p>
         <Link to="/access" search={{ tab: "audit", actor: user.email }}>
-          What they did
+          Their actions
         </Link>
         {" · "}
         <Link to="/access" search={{ tab: "audit", resource: `user/${user.email}` }}>
-          What was done to them
+          Changes to them
         </Link>
       </p>
     </section>
@@ -105,7 +105,7 @@ function State({ user, isSelf }: { user: User; isSelf: boolean }): ReactNode {
           may={may}
           run={() => change(true)}
         >
-          They can log in again, with the roles that stand here.
+          They can log in again, with the roles shown here.
         </Confirm>
       )}
       <Confirm label="Delete …" title={`Delete ${user.email}?`} action="Delete" may={may} run={remove}>

@@ -17,7 +17,7 @@ export function UserRoles({ user }: { user: User }): ReactNode {
   return (
     <section className="panel stack">
       <h2>Roles</h2>
-      {user.roles.length === 0 && <p className="quiet">None: they may log in, and do nothing.</p>}
+      {user.roles.length === 0 && <p className="quiet">None: they may log in but do nothing.</p>}
       {user.roles.length > 0 && (
         <div className="scroll">
           <table>
@@ -38,7 +38,7 @@ export function UserRoles({ user }: { user: User }): ReactNode {
                     <Link to="/access" search={{ tab: "roles", role }}>
                       {role}
                     </Link>{" "}
-                    {!is_active && <span className="quiet">(not in force)</span>}
+                    {!is_active && <span className="quiet">(inactive)</span>}
                   </td>
                   <td className="wide wrap">{granted_by ?? "an operator"}</td>
                   <td className="wide">
@@ -46,14 +46,14 @@ export function UserRoles({ user }: { user: User }): ReactNode {
                   </td>
                   <td className="actions">
                     <Confirm
-                      label="Take away"
-                      name={`Take away ${role}`}
-                      title={`Take the role ${role} from ${user.email}?`}
-                      action="Take it away"
+                      label="Remove …"
+                      name={`Remove ${role}`}
+                      title={`Remove the role ${role} from ${user.email}?`}
+                      action="Remove"
                       may={may}
                       run={() => take(role)}
                     >
-                      It counts from their next call on.
+                      It takes effect with their next call.
                     </Confirm>
                   </td>
                 </tr>
@@ -83,7 +83,7 @@ function GiveRole({ user }: { user: User }): ReactNode {
   return (
     <div className="row">
       <label>
-        Role to give
+        Role to add
         <select value={role} onChange={(event) => setRole(event.target.value)}>
           <option value="">choose …</option>
           {others.map((name) => (
@@ -92,7 +92,7 @@ function GiveRole({ user }: { user: User }): ReactNode {
         </select>
       </label>
       <AllowedButton may={may} disabled={role === "" || give.isPending} onClick={() => give.mutate()}>
-        Give it
+        Add role
       </AllowedButton>
       {give.isError && (
         <p role="alert" className="tone-bad wrap">

@@ -33,7 +33,7 @@ export function UserSessions({ user }: { user: User }): ReactNode {
       </div>
       {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {pages.isPending && <p className="quiet">Loading …</p>}
-      {pages.isSuccess && sessions.length === 0 && <p className="quiet">They are logged in nowhere.</p>}
+      {pages.isSuccess && sessions.length === 0 && <p className="quiet">No sessions.</p>}
       {sessions.length > 0 && (
         <div className="scroll">
           <table>

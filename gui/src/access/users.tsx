@@ -43,7 +43,7 @@ export function Users(): ReactNode {
       {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {pages.isPending && <p className="quiet">Loading …</p>}
       {pages.isSuccess && users.length === 0 && (
-        <p className="panel">No user matches. Who logs in for the first time becomes a user, without a role.</p>
+        <p className="panel">No user matches. Whoever logs in for the first time becomes a user without a role.</p>
       )}
       {users.length > 0 && <UserTable users={users} />}
       {pages.hasNextPage && (

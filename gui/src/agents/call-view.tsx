@@ -98,7 +98,7 @@ function ExecutionLink({ executionId }: { executionId: string }): ReactNode {
 
 function hintOf(code: string): string {
   if (/^(ECONN|ENOTFOUND|EAI|CONNECT|NETWORK|UND_ERR)/.test(code)) {
-    return "The server cannot be reached: is it deployed, and may the workers reach its address?";
+    return "The server cannot be reached. Is it deployed, and can the workers reach its address?";
   }
   if (code === "HTTP_401" || code === "HTTP_403") return "The server refused: see the credential of its document.";
   if (code === "NOT_FOUND") return "Something that the call names is not registered.";

@@ -24,7 +24,7 @@ export function ServerPanel({ server, agents }: { server: McpServer; agents: rea
         <p className="row">
           <code className="wrap">{server.endpoint}</code>
           <Link to="/entry/$" params={{ _splat: server.path }} search={{ tab: "document" }}>
-            Its document
+            Document
           </Link>
         </p>
       </div>
@@ -33,7 +33,7 @@ export function ServerPanel({ server, agents }: { server: McpServer; agents: rea
         <h3>Agents</h3>
         {agents.length === 0 ? (
           <p>
-            No agent has it in its scopes. An agent with the input <code>server</code> can be given it.
+            No agent has it in its scopes. It can be given to an agent with the input <code>server</code>.
           </p>
         ) : (
           <ul className="plain-list">
@@ -66,7 +66,7 @@ function Lifecycle({ server }: { server: McpServer }): ReactNode {
   if (server.lifecycle.length === 0) {
     return (
       <p className="quiet">
-        It has no <code>spec.lifecycle</code>: nothing here deploys or stops it.
+        It has no <code>spec.lifecycle</code>, so it cannot be deployed or stopped from here.
       </p>
     );
   }

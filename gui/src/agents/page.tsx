@@ -148,7 +148,7 @@ function Choice({ agents, servers }: { agents: readonly AgentTerminal[]; servers
           </ul>
         </div>
       )}
-      {shown.length + shownServers.length === 0 && <p className="quiet">None is like this.</p>}
+      {shown.length + shownServers.length === 0 && <p className="quiet">No matches.</p>}
     </nav>
   );
 }

@@ -117,7 +117,7 @@ function Head({ agent, about }: { agent: Agent; about: ReturnType<typeof agentTe
           </code>
         ))}
         <Link to="/entry/$" params={{ _splat: agent.path }} search={{ tab: "document" }}>
-          Its document
+          Document
         </Link>
         <Link to="/entry/$" params={{ _splat: agent.path }} search={{ tab: "run" }}>
           Run it with other inputs

@@ -49,7 +49,7 @@ export function ToolForm({
       <div>
         <h3 className="wrap">{tool.title || tool.name}</h3>
         {tool.description !== "" && <p className="wrap">{tool.description}</p>}
-        {tool.hints.length > 0 && <p className="quiet">Its author says: {tool.hints.join(", ")}.</p>}
+        {tool.hints.length > 0 && <p className="quiet">Hints from its author: {tool.hints.join(", ")}.</p>}
       </div>
       {fields.map((field) => (
         <Field

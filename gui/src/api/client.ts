@@ -50,7 +50,7 @@ export async function api<Name extends CallName>(
   const answer = (await response.json().catch(() => undefined)) as Answer<Name> | undefined;
   given.signal?.throwIfAborted();
   if (answer !== undefined) return answer;
-  throw new Problem(response.status, "HTTP", "The answer is not JSON. A proxy may have written it.");
+  throw new Problem(response.status, "HTTP", "The response is not JSON. A proxy may have sent it.");
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {

@@ -14,12 +14,12 @@ export function FaultPage({ error, reset }: { error: unknown; reset(): void }): 
       <h1>{error.message}</h1>
       <p>
         {isGone
-          ? "The server does not answer. When it does again, load the page anew; the other pages that you had open still show what they know."
-          : "The server was updated, or could not be reached for a moment. Load the page anew."}
+          ? "The server is not responding. Reload this page once it is back; other open pages keep showing what they have loaded."
+          : "The server was updated, or could not be reached for a moment. Reload the page."}
       </p>
       <div className="row">
         <button type="button" className="main" disabled={isGone} onClick={() => location.reload()}>
-          Load it anew
+          Reload the page
         </button>
       </div>
     </section>

@@ -36,7 +36,7 @@ export function DataFields({
         </div>
       </div>
       <p className="quiet">
-        Kept encrypted. It is sent when you press the button below, stays nowhere in this browser and is never shown
+        Stored encrypted. It is sent when you press the button below, is not kept in this browser and is never shown
         again.
       </p>
       {json !== undefined ? (
@@ -143,7 +143,7 @@ function More({
         </select>
       </label>
       <button type="button" onClick={onRemove}>
-        Take away
+        Remove
       </button>
     </fieldset>
   );

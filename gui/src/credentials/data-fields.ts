@@ -62,7 +62,7 @@ export function dataOfJson(text: string): JsonObject {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Error("The data are no JSON");
+    throw new Error("The data is not valid JSON");
   }
   if (!isJsonObject(value)) throw new Error("The data must be a JSON object");
   return value;

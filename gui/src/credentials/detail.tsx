@@ -114,7 +114,7 @@ function Remove({ name }: { name: string }): ReactNode {
           onClose={() => setIsConfirming(false)}
         >
           <UsesInShort name={name} />
-          <p>It cannot be taken back. What runs with it at this moment keeps it to the end of its task.</p>
+          <p>This cannot be undone. Tasks that are using it now keep it until they end.</p>
           {remove.isError && (
             <p role="alert" className="problem wrap">
               {remove.error.message}

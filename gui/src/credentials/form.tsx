@@ -88,7 +88,7 @@ export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNo
 function Refusal({ problems }: { problems: readonly string[] }): ReactNode {
   return (
     <div role="alert" className="panel tone-bad">
-      <h2>It was not kept</h2>
+      <h2>The credential was not saved</h2>
       <ul>
         {problems.map((problem) => (
           <li key={problem} className="wrap">
@@ -206,7 +206,7 @@ async function refuseKnown(name: string): Promise<void> {
     if (error instanceof Problem && error.status === 404) return;
     throw error;
   }
-  throw new Error(`There is a credential '${name}' already. Take another name, or replace that one.`);
+  throw new Error(`A credential '${name}' already exists. Choose another name, or replace it.`);
 }
 
 function messagesOf(error: Error | undefined): string[] {

@@ -19,20 +19,20 @@ export function CredentialHistory({ name }: { name: string }): ReactNode {
   const changes = entries.filter(({ action }) => action !== "credential.read");
   return (
     <section className="panel scroll" aria-label="History">
-      <h2>What was done with it</h2>
+      <h2>History</h2>
       {log.isPending && <p className="quiet">Loading …</p>}
       {log.isError &&
         (log.error instanceof Problem && log.error.status === 403 ? (
-          <p>The audit log tells that; you may not read it.</p>
+          <p>This is in the audit log, which you may not read.</p>
         ) : (
           <ProblemPanel error={log.error} again={() => void log.refetch()} />
         ))}
-      {log.isSuccess && entries.length === 0 && <p>Nothing is in the audit log about it.</p>}
+      {log.isSuccess && entries.length === 0 && <p>No audit entries.</p>}
       {entries.length > 0 && (
         <>
           <p className="quiet">
             {changes[0] === undefined ? (
-              "It was not changed in what is shown here."
+              "Nothing that is shown here was changed."
             ) : (
               <>
                 Changed last <Ago at={changes[0].at} /> by {changes[0].actor ?? changes[0].actor_kind}.

@@ -30,13 +30,13 @@ export function CredentialList(): ReactNode {
       {pages.isPending && <p className="quiet">Loading …</p>}
       {pages.isSuccess && items.length === 0 && (
         <section className="panel">
-          <h2>{isFiltered ? "No credential is like this" : "There is no credential yet"}</h2>
+          <h2>{isFiltered ? "No matching credentials" : "No credentials yet"}</h2>
           <p>
             {isFiltered ? (
               <Link to="/credentials">Show all of them</Link>
             ) : (
               <Link to="/credentials" search={{ form: "new" }}>
-                Make one
+                Create one
               </Link>
             )}
             , or <code>flow credentials set</code>. What they hold is written here and never shown.

@@ -30,7 +30,7 @@ export function CredentialUses({ name }: { name: string }): ReactNode {
       {isLooking && <p className="quiet">Looking through the catalog …</p>}
       {!isLooking && !pages.isError && items.length === 0 && hidden === 0 && (
         <p>
-          No playbook, agent or MCP server names it in its newest version. One can still be given its name with the
+          No playbook, agent or MCP server uses it in its newest version. One can still be given its name with the
           inputs of a run.
         </p>
       )}
@@ -79,12 +79,12 @@ export function CredentialUses({ name }: { name: string }): ReactNode {
 /** The same in a few lines, for the dialog that deletes it. */
 export function UsesInShort({ name }: { name: string }): ReactNode {
   const { pages, items, hidden, isLooking } = useUses(name);
-  if (isLooking) return <p className="quiet">Looking for what uses it …</p>;
-  if (pages.isError) return <p className="problem wrap">What uses it could not be found out: {pages.error.message}</p>;
-  if (items.length + hidden === 0) return <p>Nothing in the catalog names it.</p>;
+  if (isLooking) return <p className="quiet">Looking for uses …</p>;
+  if (pages.isError) return <p className="problem wrap">Its uses could not be read: {pages.error.message}</p>;
+  if (items.length + hidden === 0) return <p>Nothing in the catalog uses it.</p>;
   return (
     <div>
-      <p className="problem">These name it, and will fail where they need it:</p>
+      <p className="problem">These use it and will fail without it:</p>
       <ul>
         {items.slice(0, LOOKED_FOR).map(({ path }) => (
           <li key={path} className="wrap">
@@ -99,5 +99,5 @@ export function UsesInShort({ name }: { name: string }): ReactNode {
 }
 
 function hiddenText(hidden: number): string {
-  return hidden === 1 ? "One more names it that you may not see." : `${hidden} more name it that you may not see.`;
+  return hidden === 1 ? "One more uses it, which you may not see." : `${hidden} more use it, which you may not see.`;
 }

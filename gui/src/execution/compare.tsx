@@ -65,7 +65,7 @@ function Chooser({ execution, against }: { execution: Execution; against: string
           List earlier runs
         </button>
       )}
-      {runs.data !== undefined && others.length === 0 && <span className="quiet">There is no other run of it.</span>}
+      {runs.data !== undefined && others.length === 0 && <span className="quiet">No other runs.</span>}
       {runs.isError && <span role="alert">{runs.error.message}</span>}
     </div>
   );

@@ -48,7 +48,7 @@ export function Lineage({ execution }: { execution: Execution }): ReactNode {
       </ul>
       {pages.hasNextPage && (
         <button type="button" disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-          More of them
+          More
         </button>
       )}
     </section>

@@ -65,7 +65,7 @@ export function ExecutionList({
       {older !== null && (
         <p className="quiet">
           {rows.length >= ROWS_MAX
-            ? `These are ${ROWS_MAX.toLocaleString("en")}. To go further back, name an earlier time above.`
+            ? `These are the newest ${ROWS_MAX.toLocaleString("en")}. To go further back, choose an earlier time above.`
             : list.isLoadingOlder && "Loading older ones …"}
         </p>
       )}

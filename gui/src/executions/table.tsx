@@ -163,7 +163,7 @@ function MoreRow({ row: { moreOf, depth } }: { row: TreeRow }): ReactNode {
     <tr>
       <td colSpan={COLUMNS} style={{ paddingLeft: 50 + depth * INDENT_PX }}>
         <Link to="/executions" search={{ parent: moreOf }}>
-          All that it called
+          All called executions
         </Link>
       </td>
     </tr>

@@ -29,7 +29,7 @@ export function NextFires(): ReactNode {
         <div className="empty">
           <CalendarClock className="icon" aria-hidden="true" />
           <p>
-            Nothing starts at a time of its own. A playbook does with <code>triggers</code> in its document.
+            No schedules. A playbook gets one with <code>triggers</code> in its document.
           </p>
         </div>
       ) : (

@@ -21,7 +21,7 @@ export function PlaybooksToLookAt({ span }: { span: StatsSpan }): ReactNode {
       <header>
         <h2>Playbooks to look at</h2>
         <fieldset className="segments aside">
-          <legend className="unseen">Which come first</legend>
+          <legend className="unseen">Order</legend>
           <button type="button" aria-pressed={sort === "failed"} onClick={() => setSort("failed")}>
             Failing
           </button>

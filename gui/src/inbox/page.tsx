@@ -105,12 +105,12 @@ function Nothing({ view }: { view: ApprovalView }): ReactNode {
       <Inbox className="icon" aria-hidden="true" />
       <h2>{INBOX_VIEWS[view].none}</h2>
       <p>
-        A step that waits with <code>approval</code> asks people here, and its run goes on with what they say.
+        A step that waits with <code>approval</code> asks people here, and its run continues with their decision.
       </p>
       {view === "mine" && (
         <div className="row">
           <Link to="/inbox" search={{ view: "open" }} className="button">
-            See what waits for others
+            Show approvals that wait for others
           </Link>
         </div>
       )}

@@ -59,7 +59,7 @@ export function LoginPage(): ReactNode {
     <section className="panel stack login">
       <h1>Log in</h1>
       {to !== undefined && problem === undefined && (
-        <p className="wrap">Your session is over, or there was none. After the login you are back where you were.</p>
+        <p className="wrap">Your session has ended, or there was none. After you log in you return to this page.</p>
       )}
       {problem !== undefined && <Refused error={problem} />}
       <Providers to={returnTo(to)} onProblem={setProblem} />
@@ -78,7 +78,7 @@ function Providers({ to, onProblem }: { to: string; onProblem(error: unknown): v
     });
   };
   if (known.isError) return <ProblemPanel error={known.error} again={() => void known.refetch()} />;
-  if (known.isPending) return <p className="quiet">Asking with whom one can log in …</p>;
+  if (known.isPending) return <p className="quiet">Loading the login providers …</p>;
   if (known.data.length === 0) {
     return (
       <p>
@@ -113,7 +113,7 @@ function Providers({ to, onProblem }: { to: string; onProblem(error: unknown): v
 /** Why a login failed. The gateway's message is for the operator; the first line is for the user. */
 function Refused({ error }: { error: unknown }): ReactNode {
   const problem = error instanceof Problem ? error : undefined;
-  const title = problem === undefined ? "The login could not begin" : titleOf(problem.status);
+  const title = problem === undefined ? "The login could not be started" : titleOf(problem.status);
   return (
     <div role="alert" className="panel tone-bad">
       <h2>{title}</h2>
@@ -128,8 +128,8 @@ function Refused({ error }: { error: unknown }): ReactNode {
 }
 
 function titleOf(status: number): string {
-  if (status === 0) return "The gateway does not answer";
-  if (status === 401) return "This login is not believed";
+  if (status === 0) return "The gateway is not responding";
+  if (status === 401) return "This login could not be verified";
   if (status === 403) return "You may not log in here";
   if (status === 429) return "Too many logins at once";
   return "The login did not succeed";
@@ -138,8 +138,8 @@ function titleOf(status: number): string {
 function NoLogin(): ReactNode {
   return (
     <section className="panel stack login">
-      <h1>There is no login here</h1>
-      <p>This page comes from the server itself, which knows callers by its tokens. People log in at the gateway.</p>
+      <h1>No login on this page</h1>
+      <p>This page comes from the server itself, which identifies callers by its token. Users log in at the gateway.</p>
     </section>
   );
 }

@@ -40,8 +40,7 @@ export async function providers(signal: AbortSignal): Promise<Provider[]> {
  */
 export async function goToProvider(provider: Provider, to: string): Promise<void> {
   if (provider.authorization_endpoint === null || provider.client_id === null) throw new Error(provider.problem ?? "");
-  if (!isSecureContext)
-    throw new Error("Logins need https: a browser keeps no session of a page that comes over http.");
+  if (!isSecureContext) throw new Error("Logins need https: browsers keep no session for a page served over http.");
   const { domain, issuer } = provider;
   const pending: PendingLogin = { state: random(), nonce: random(), verifier: random(), domain, issuer, to };
   sessionStorage.setItem(KEY, JSON.stringify(pending));
@@ -72,11 +71,11 @@ export async function takeAnswer(): Promise<string | undefined> {
   sessionStorage.removeItem(KEY);
   // Otherwise another site could log its visitor in as a different user.
   if (pending.state === undefined || arrival.get("state") !== pending.state)
-    throw refused("This answer is not to a question of this tab. Log in again here.");
+    throw refused("This login was not started in this tab. Log in again here.");
   // RFC 9207: the answer came from another provider than requested.
   const from = arrival.get("iss");
   if (from !== null && pending.issuer !== null && from !== pending.issuer)
-    throw refused("Another provider has answered than the one that was asked. Log in again.");
+    throw refused("The login was answered by another provider than the one you chose. Log in again.");
   const error = arrival.get("error");
   if (error !== null) throw refused(`${pending.domain} refused: ${arrival.get("error_description") ?? error}.`);
   await answerOf("/api/auth/exchange", {

@@ -45,7 +45,7 @@ export function WhoFacts(): ReactNode {
       </button>
       {leave.isError && (
         <p role="alert" className="problem wrap">
-          You are still logged in: {leave.error.message}
+          The logout failed, and you are still logged in: {leave.error.message}
         </p>
       )}
     </div>

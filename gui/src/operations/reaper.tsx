@@ -10,7 +10,7 @@ export function ReaperPart({ reaper }: { reaper: Overview["reaper"] }): ReactNod
   return (
     <section className="panel stack" data-part="reaper">
       <h2>Reaper</h2>
-      {reaper === null ? <p className="quiet">It could not be asked now.</p> : <State reaper={reaper} />}
+      {reaper === null ? <p className="quiet">Its state could not be read.</p> : <State reaper={reaper} />}
       <div className="row">
         <SweepButton />
       </div>

@@ -72,7 +72,7 @@ function Card({ name, isThere, children }: { name: string; isThere: boolean; chi
   return (
     <section className="panel">
       <h2>{name}</h2>
-      {isThere ? <dl className="facts">{children}</dl> : <p className="quiet">It could not be read now.</p>}
+      {isThere ? <dl className="facts">{children}</dl> : <p className="quiet">It could not be read.</p>}
     </section>
   );
 }

@@ -36,7 +36,7 @@ export function SweepButton(): ReactNode {
       <span role="status" className={sweep.isError ? "tone-bad status wrap" : "quiet"}>
         {sweep.isSuccess &&
           (sweep.data.total === 0
-            ? "Nothing was stranded"
+            ? "No stranded work"
             : `${sweep.data.total} told again${sweep.data.more ? ", there may be more: sweep again" : ""}`)}
         {sweep.isError && sweep.error.message}
       </span>

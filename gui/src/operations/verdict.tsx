@@ -34,7 +34,7 @@ export function VerdictPanel({
       {first !== undefined && <Finding finding={first} isShownAbove action={actionOf(first)} />}
       {others.length > 0 && (
         <>
-          <h3>{others.length === 1 ? "And one thing more" : `And ${others.length} things more`}</h3>
+          <h3>{others.length === 1 ? "One more finding" : `${others.length} more findings`}</h3>
           {others.map((cause) => (
             <Finding key={cause.check + cause.what} finding={cause} action={actionOf(cause)} />
           ))}

@@ -10,7 +10,7 @@ export interface Allowed {
   why?: string;
 }
 
-/** What something takes: an action on a playbook, a permission beside playbooks, or the operator's own token. */
+/** What something takes: an action on a playbook, a global permission, or the operator's own token. */
 export type Need =
   | "execute"
   | "view"

@@ -39,15 +39,18 @@ function wordsOf(problem: Problem | undefined): [title: string, todo: string] {
   }
   switch (problem.status) {
     case 0:
-      return ["The server does not answer", "You need not do anything: the page continues when it does."];
+      return ["The server is not responding", "You need not do anything: the page continues once it responds."];
     case 401:
-      return ["You are not logged in", "Log in again; the page comes back to where you are."];
+      return ["You are not logged in", "Log in again. You will return to this page."];
     case 403:
-      return ["You may not see this", "Ask an administrator for what is named above; a new role counts at once."];
+      return [
+        "You may not see this",
+        "Ask an administrator for the permission named above. A new role takes effect at once.",
+      ];
     case 404:
-      return ["There is nothing here", "It was deleted, or the address is not right."];
+      return ["Page not found", "It was deleted, or the address is wrong."];
     case 503:
-      return ["The server cannot work at the moment", "The page retries. Operations shows what is wrong."];
+      return ["The server cannot work at the moment", "The page retries. Workers & queues shows what is wrong."];
     default:
       return problem.status >= 500
         ? ["The server could not answer", "Try again. If it comes back, its log has the reason."]

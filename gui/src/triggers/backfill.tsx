@@ -73,7 +73,7 @@ function BackfillDialog({ trigger, onClose }: { trigger: Trigger; onClose(): voi
       >
         <h1 id="backfill-title">Make up for times of {name}</h1>
         <p>
-          Each time of the schedule from the first moment up to the second, which is left out, starts one execution.
+          Each time of the schedule from the first moment up to, but not including, the second starts one execution.
         </p>
         <RangeFields range={range} onRange={setRange} />
         {preview.isError ? (

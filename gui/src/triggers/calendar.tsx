@@ -46,9 +46,7 @@ export function Calendar({ trigger }: { trigger: Trigger }): ReactNode {
         </div>
       </header>
       {isNarrow ? <Agenda weeks={weeks} /> : <Grid weeks={weeks} today={new Date(minute).setHours(0, 0, 0, 0)} />}
-      {isPartial && (
-        <p className="pad quiet">It fires more often than a calendar shows: not all of this month is counted here.</p>
-      )}
+      {isPartial && <p className="pad quiet">It fires too often for the calendar: not all of this month is counted.</p>}
     </section>
   );
 }
@@ -104,7 +102,7 @@ function Grid({ weeks, today }: { weeks: readonly Day[][]; today: number }): Rea
 /** Where there is no room for a grid: the days on which something is. */
 function Agenda({ weeks }: { weeks: readonly Day[][] }): ReactNode {
   const days = weeks.flat().filter(({ fires, coming }) => fires.length + coming.length > 0);
-  if (days.length === 0) return <p className="pad quiet">Nothing in this month.</p>;
+  if (days.length === 0) return <p className="pad quiet">Nothing this month.</p>;
   return (
     <ul className="lines agenda">
       {days.map((day) => (

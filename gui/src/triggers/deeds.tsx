@@ -49,7 +49,7 @@ export function FireNow({ trigger: { trigger_id: id, path, name } }: { trigger: 
         )}
         {fire.data !== undefined && fire.data.execution_id === undefined && (
           <span className="wrap">
-            {fire.data.status === "queued" ? "Queued" : `Nothing was started: ${fire.data.reason ?? fire.data.status}`}
+            {fire.data.status === "queued" ? "Queued" : `Not started: ${fire.data.reason ?? fire.data.status}`}
           </span>
         )}
         {fire.isError && <span className="problem wrap">{fire.error.message}</span>}
@@ -95,7 +95,7 @@ export function Toggle({ trigger: { trigger_id: id, path, name, enabled } }: { t
           onClose={() => setIsAsking(false)}
         >
           <p>
-            It fires no more until it is turned on again, whatever version is registered meanwhile. What it has queued
+            It does not fire until it is turned on again, whatever version is registered meanwhile. What it has queued
             is skipped; what runs goes on. Times at which it is off are not made up for.
           </p>
           {toggle.isError && (

@@ -52,7 +52,7 @@ export function Fires({ trigger: { trigger_id: id, kind } }: { trigger: Trigger 
           {status !== undefined
             ? `None is ${status}.`
             : kind === "webhook"
-              ? "Nothing was delivered yet."
+              ? "No deliveries yet."
               : "It has not fired yet."}
         </p>
       )}

@@ -93,7 +93,7 @@ function NextTimes({ trigger: { trigger_id: id, enabled } }: { trigger: Trigger 
         <h2>Next</h2>
         <span className="aside">{Intl.DateTimeFormat().resolvedOptions().timeZone}</span>
       </header>
-      {!enabled && <p className="pad quiet">It is off: at none of these times does it fire.</p>}
+      {!enabled && <p className="pad quiet">It is off and will not fire at these times.</p>}
       <ul className="lines times">
         {times.map((at) => (
           <li key={at}>
@@ -106,7 +106,7 @@ function NextTimes({ trigger: { trigger_id: id, enabled } }: { trigger: Trigger 
           </li>
         ))}
       </ul>
-      {data !== undefined && times.length === 0 && <p className="pad quiet">It has no time any more.</p>}
+      {data !== undefined && times.length === 0 && <p className="pad quiet">It will not fire again.</p>}
     </section>
   );
 }

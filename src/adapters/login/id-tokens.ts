@@ -159,7 +159,7 @@ function refusalOf(error: unknown, provider: Provider): FlowError {
 }
 
 function notBelieved(why: string): FlowError {
-  return new FlowError("UNAUTHENTICATED", `The ID token is not believed: ${why}`);
+  return new FlowError("UNAUTHENTICATED", `The ID token was rejected: ${why}`);
 }
 
 const Claims = v.object({

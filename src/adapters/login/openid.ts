@@ -53,7 +53,8 @@ export async function discoverProvider(
   hint: string,
 ): Promise<DiscoveredProvider> {
   const url = `${issuer}/.well-known/openid-configuration`;
-  if (!URL.canParse(url)) throw new FlowError("INVALID_SETTING", `The issuer '${issuer}' is no address to ask at`);
+  if (!URL.canParse(url))
+    throw new FlowError("INVALID_SETTING", `The issuer '${issuer}' is not an address that can be called`);
   if (!isSafe(issuer, issuer))
     throw new FlowError("INVALID_SETTING", `The identity provider must be an https address, got '${issuer}'`);
   const about = `${url} does not describe an identity provider of this address: ${hint}`;

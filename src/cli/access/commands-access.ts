@@ -74,7 +74,7 @@ Examples
 
 const WHOAMI: CliCommand = {
   name: "whoami",
-  summary: "Show as whom commands call, with which roles and permissions",
+  summary: "Show which user commands run as, with roles and permissions",
   arguments: [],
   options: SERVER_OPTIONS,
   details: `A server is called with a token: by its operator, or by a worker. A gateway is called by a user.
@@ -87,7 +87,7 @@ Examples
 
 const CAN: CliCommand = {
   name: "can",
-  summary: "Tell whether you, or another user, may do something with a playbook, and which rule says so",
+  summary: "Check whether you, or another user, may do something with a playbook, and by which rule",
   arguments: [
     {
       name: "action",
@@ -97,7 +97,7 @@ const CAN: CliCommand = {
     { name: "path", summary: "Catalog path; it need not be registered" },
   ],
   options: [
-    { name: "user", value: "EMAIL", summary: "Another user; takes the permission manage_users" },
+    { name: "user", value: "EMAIL", summary: "Another user; needs the permission manage_users" },
     ...SERVER_OPTIONS,
   ],
   details: `With --json one object: {allowed, rule, action, path, email}.
@@ -154,13 +154,10 @@ const USERS: CliCommandSet = {
     ),
     userCommand("activate", "Let a user log in", [USER]),
     userCommand("deactivate", "End a user's sessions and refuse new ones", [USER]),
-    userCommand("grant", "Give roles", [
-      USER,
-      { name: "role", summary: "Roles to give; see 'flow roles'", many: true },
-    ]),
+    userCommand("grant", "Give roles", [USER, { name: "role", summary: "Roles to add; see 'flow roles'", many: true }]),
     userCommand("revoke", "Take roles away", [
       USER,
-      { name: "role", summary: "Roles to take away; see 'flow users show'", many: true },
+      { name: "role", summary: "Roles to remove; see 'flow users show'", many: true },
     ]),
     userCommand("logout", "End a user's sessions", [USER]),
     userCommand("delete", "Delete a user", [USER]),
@@ -194,17 +191,17 @@ const ROLES: CliCommandSet = {
   default: "list",
   commands: [
     roleCommand("list", "List roles"),
-    roleCommand("show", "Show what a role gives", [ROLE]),
-    roleCommand("permissions", "List the permissions besides playbooks"),
+    roleCommand("show", "Show what a role allows", [ROLE]),
+    roleCommand("permissions", "List the global permissions, which are not about playbooks"),
     roleCommand(
       "create",
-      "Create a role that gives nothing yet",
+      "Create a role without permissions",
       [ROLE],
       [{ name: "description", value: "TEXT", summary: "What it is for, for create" }],
     ),
     roleCommand("delete", "Delete a role, also from its users", [ROLE]),
-    roleCommand("activate", "Make a role count again", [ROLE]),
-    roleCommand("deactivate", "Make a role give nothing", [ROLE]),
+    roleCommand("activate", "Activate a role again", [ROLE]),
+    roleCommand("deactivate", "Deactivate a role: it grants nothing", [ROLE]),
     roleCommand(
       "allow",
       "Give a permission on catalog paths",
@@ -221,8 +218,8 @@ const ROLES: CliCommandSet = {
       ROLE,
       { name: "id", summary: "Ids of the permissions, as 'flow roles show' prints them", many: true },
     ]),
-    roleCommand("give", "Give permissions besides playbooks", [ROLE, PERMISSION]),
-    roleCommand("take", "Take permissions besides playbooks away", [ROLE, PERMISSION]),
+    roleCommand("give", "Grant global permissions, such as manage_users", [ROLE, PERMISSION]),
+    roleCommand("take", "Revoke global permissions", [ROLE, PERMISSION]),
   ],
   details: `In patterns * matches anything within a segment, ** or % matches anything. A user may do what any of their roles
 allows: a denial applies to its own role alone.
@@ -247,7 +244,7 @@ const AUDIT: CliCommandSet = {
   commands: [
     auditCommand(
       "list",
-      "List who did what, and what let them or did not, newest first",
+      "List who did what, and which rule allowed or refused it, newest first",
       [],
       [
         { name: "actor", value: "NAME", summary: "Only what this user (address) or worker did, for list" },

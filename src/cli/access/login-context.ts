@@ -68,5 +68,8 @@ function nameFor(contexts: Contexts, address: string): string {
   const { hostname } = new URL(address);
   const name = /^[A-Za-z0-9][\w.-]{0,62}$/.test(hostname) ? hostname : "gateway";
   if (contextNamed(contexts, name) === undefined) return name;
-  throw new FlowError("USAGE", `There is a context '${name}' for another address: name this one with --context NAME`);
+  throw new FlowError(
+    "USAGE",
+    `A context '${name}' already exists for another address: name this one with --context NAME`,
+  );
 }

@@ -46,7 +46,7 @@ export async function logIn(input: CliInput): Promise<number> {
   return EXIT.ok;
 }
 
-const NO_SESSION = "What the gateway answered is no session. Is it a flow gateway of this version?";
+const NO_SESSION = "The gateway's answer is not a session. Is it a flow gateway of this version?";
 
 /** The gateway writes this one time without a zone (interface specification, Gateway); it is UTC. */
 function inUtc(text: string): string {

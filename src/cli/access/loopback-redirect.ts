@@ -64,7 +64,7 @@ function outcomeOf(
   port: number,
 ): Outcome {
   const { pathname, search, searchParams } = new URL(url, "http://127.0.0.1");
-  if (method !== "GET" || pathname !== "/callback") return { status: 404, text: "There is nothing here." };
+  if (method !== "GET" || pathname !== "/callback") return { status: 404, text: "Not found." };
   // Any page can send a browser here; without this login's state it is not ours, and the wait continues.
   if (searchParams.get("state") !== state) return { status: 400, text: "This is not the login that flow waits for." };
   const from = searchParams.get("iss");

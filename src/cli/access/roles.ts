@@ -62,7 +62,7 @@ async function show(input: CliInput): Promise<number> {
     ["role", found.name],
     ["description", found.description ?? ""],
     ["status", status],
-    ["permissions", found.permissions.join(", ") || "none besides playbooks"],
+    ["permissions", found.permissions.join(", ") || "no global ones"],
   ] as const;
   for (const [key, value] of rows) if (value !== "") io.stdout.write(`${`${key}:`.padEnd(13)}${cleanText(value)}\n`);
   if (found.playbooks.length === 0) return EXIT.ok;
@@ -82,7 +82,7 @@ async function permissions(input: CliInput): Promise<number> {
 async function create(input: CliInput): Promise<number> {
   const body = { name: roleOf(input), description: textOption(input.options, "description") };
   const made = await (await openServer(input)).call(ROLE_ROUTES.add, { body });
-  return printAnswer(input, made, `The role '${made.name}' gives nothing yet: use 'flow roles allow' and 'give'`);
+  return printAnswer(input, made, `The role '${made.name}' has no permissions yet: use 'flow roles allow' and 'give'`);
 }
 
 async function remove(input: CliInput): Promise<number> {
@@ -92,7 +92,7 @@ async function remove(input: CliInput): Promise<number> {
 
 async function setActive(input: CliInput, is_active: boolean): Promise<number> {
   const answer = await (await openServer(input)).call(ROLE_ROUTES.change, { ...named(input), body: { is_active } });
-  const effect = is_active ? "is active again" : "gives nothing until it is activated again";
+  const effect = is_active ? "is active again" : "grants nothing until it is activated again";
   return printAnswer(input, answer, `The role '${roleOf(input)}' ${effect}`);
 }
 
@@ -103,12 +103,12 @@ async function changePermissions(input: CliInput, change: "give" | "take"): Prom
   const before = await server.call(ROLE_ROUTES.read, { params: { role } });
   const others = before.permissions.filter((name) => !names.includes(name));
   const missing = change === "take" ? names.find((name) => !before.permissions.includes(name)) : undefined;
-  if (missing !== undefined) throw new FlowError("NOT_FOUND", `The role '${role}' does not give '${missing}'`);
+  if (missing !== undefined) throw new FlowError("NOT_FOUND", `The role '${role}' does not have '${missing}'`);
   const body = { permissions: change === "give" ? [...others, ...names] : others };
   const after = await server.call(ROLE_ROUTES.change, { params: { role }, body });
-  return printAnswer(input, after, `The role '${role}' gives ${given(after)}`);
+  return printAnswer(input, after, `The role '${role}' has ${given(after)}`);
 }
 
 function given({ permissions: names }: RoleItem): string {
-  return names.length === 0 ? "no permission besides playbooks" : names.join(", ");
+  return names.length === 0 ? "no global permissions" : names.join(", ");
 }

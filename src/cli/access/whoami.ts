@@ -6,7 +6,7 @@ import { openServer } from "../server/open-server.ts";
 import { printAnswer } from "../terminal/print-answer.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
 
-/** `flow whoami`: the identity that commands call with, its roles, and its permissions besides playbooks. */
+/** `flow whoami`: the identity that commands call with, its roles, and its global permissions. */
 export async function showIdentity(input: CliInput): Promise<number> {
   const { options, io } = input;
   const { target, call } = await openServer(input);
@@ -19,7 +19,7 @@ export async function showIdentity(input: CliInput): Promise<number> {
     io.stdout.write(`${cleanText(`${display_name} <${email}>, user ${user_id} ${at}`)}\n`);
     const rows = [
       ["roles:", roles.join(", ") || "none: an administrator grants them"],
-      ["permissions:", permissions.join(", ") || "none besides playbooks"],
+      ["permissions:", permissions.join(", ") || "no global ones"],
       ["session:", `until ${expires_at}`],
     ] as const;
     for (const [label, text] of rows) io.stdout.write(`${label.padEnd(14)}${cleanText(text)}\n`);

@@ -68,7 +68,7 @@ async function steer(input: CliInput, what: "pause" | "resume"): Promise<number>
   }
   const why = paused.reason === null ? "" : `: ${cleanText(paused.reason)}`;
   io.stdout.write(`${path} is paused since ${paused.since}${why}\n`);
-  io.stdout.write(`What runs goes on. Next: flow catalog resume ${path}\n`);
+  io.stdout.write(`Running executions continue. Next: flow catalog resume ${path}\n`);
   return EXIT.ok;
 }
 

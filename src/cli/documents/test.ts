@@ -98,7 +98,7 @@ function openRealTools(io: CliIo): RealTools {
   const store: ResultStore = {
     async load(ref) {
       if (current === undefined)
-        throw new FlowError("REFERENCE_NOT_AVAILABLE", `The result ${ref} is of no test that runs`);
+        throw new FlowError("REFERENCE_NOT_AVAILABLE", `The result ${ref} belongs to no running test`);
       return await current.load(ref);
     },
   };

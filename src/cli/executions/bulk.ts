@@ -98,7 +98,7 @@ function idOf({ arguments: [id = ""] }: CliInput): string {
 function filterOf({ options }: CliInput): ExecutionFilter {
   const text = textOption(options, "filter");
   const hint = `for example --filter 'status:failed path:etl/* started:>1d'`;
-  if (text === undefined) throw new FlowError("USAGE", `Which executions? Say it with --filter, ${hint}`);
+  if (text === undefined) throw new FlowError("USAGE", `Which executions? Select them with --filter, ${hint}`);
   const { filter, problem } = readExecutionQuery(text, Date.now());
   if (filter === undefined) {
     throw new FlowError("USAGE", `--filter cannot be read: ${queryProblemText(text, problem)}`);
@@ -113,7 +113,7 @@ export async function follow(input: CliInput, server: CommandServer, id: string)
     if (answer.ended_at !== null) return show(input, answer);
     await sleep(LOOK_MS, undefined, { signal: input.io.signal }).catch(() => undefined);
     if (input.io.signal.aborted) {
-      input.io.stderr.write(`It goes on. Next: flow bulk status ${id}\n`);
+      input.io.stderr.write(`Resumed. Next: flow bulk status ${id}\n`);
       return EXIT.cancelled;
     }
   }

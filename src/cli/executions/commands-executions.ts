@@ -5,7 +5,7 @@ import { EXECUTION, RESULT_COMMANDS } from "./commands-results.ts";
 
 const LAST: CliOption = { name: "last", summary: "The execution that was started last, instead of an id" };
 
-const WIDE: CliOption = { name: "wide", summary: "All columns, nothing cut" };
+const WIDE: CliOption = { name: "wide", summary: "All columns, untruncated" };
 
 const EXECUTIONS: CliCommand = {
   name: "executions",
@@ -24,7 +24,7 @@ const EXECUTIONS: CliCommand = {
     { name: "error", value: "CODE", summary: "Only those whose error has this code" },
     { name: "step", value: "STEP", summary: "Only those that failed at this step, or have open work in it" },
     { name: "version", value: "NUMBER", summary: "Only those of this version" },
-    { name: "started-by", value: "KIND", choices: ORIGIN_KINDS, summary: "Only those that this started" },
+    { name: "started-by", value: "KIND", choices: ORIGIN_KINDS, summary: "Only those started by this" },
     { name: "parent", value: "ID", summary: "Only those that this execution called" },
     { name: "roots", summary: "Only those that no execution called" },
     { name: "since", value: "TIME", summary: "Started since: 90s, 15m, 2h, 7d, or a time as 2026-01-31T12:00:00Z" },

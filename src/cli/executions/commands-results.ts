@@ -4,7 +4,7 @@ import { SERVER_OPTIONS } from "../command-line/common-options.ts";
 /** The execution that a command is about. */
 export const EXECUTION: CliArgument = {
   name: "execution",
-  summary: "Id of the execution, or the start of it where no other one begins so",
+  summary: "Id of the execution, or an unambiguous prefix of it",
   optional: true,
 };
 

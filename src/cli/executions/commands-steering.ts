@@ -7,7 +7,7 @@ const SKIP: CliCommand = {
   name: "skip",
   summary: "End a step of an execution by hand: skip it, or complete or fail it",
   arguments: [
-    { name: "execution", summary: "Id of the execution, or the start of it where no other one begins so" },
+    { name: "execution", summary: "Id of the execution, or an unambiguous prefix of it" },
     { name: "step", summary: "Name of the step" },
   ],
   options: [
@@ -40,13 +40,14 @@ const SIGNAL: CliCommand = {
     { name: "name", summary: "Name of the signal, as `signal` of a wait has it", optional: true },
   ],
   options: [
-    { name: "data", value: "JSON", summary: "What the step goes on with, or @FILE; default null" },
+    { name: "data", value: "JSON", summary: "Result of the step as JSON, or @FILE; default null" },
     { name: "key", value: "TEXT", summary: "Key, for waits that have one" },
-    { name: "id", value: "TEXT", summary: "Your name for it: sent again under the same id, it changes nothing" },
+    { name: "id", value: "TEXT", summary: "Idempotency key: sending again with the same id changes nothing" },
     {
       name: "retain",
       value: "TIME",
-      summary: "To everyone: how long it is kept if nobody waits for it, at most 24h; default 1h, 0: not at all",
+      summary:
+        "Without an execution: how long to keep it if no step waits for it, at most 24h; default 1h, 0: not at all",
     },
     ...SERVER_OPTIONS,
   ],
@@ -108,14 +109,14 @@ const BULK: CliCommandSet = {
     bulkCommand("resume", "Resume them"),
     bulkCommand("rerun", "Repeat those that have ended, each with a new execution"),
     {
-      ...{ name: "status", summary: "Show how far an operation is, and what failed" },
+      ...{ name: "status", summary: "Show the progress of an operation, and what failed" },
       arguments: [BULK_ID],
       options: [{ name: "wait", summary: "Wait until it has ended" }, ...SERVER_OPTIONS],
       load: async () => (await import("./bulk.ts")).bulkStatus,
     },
-    bulkControl("stop", "bulkCancel", "End an operation: what it has not come to stays as it is"),
-    bulkControl("hold", "bulkPause", "Let an operation begin nothing further"),
-    bulkControl("continue", "bulkResume", "Let an operation go on"),
+    bulkControl("stop", "bulkCancel", "Cancel an operation: executions it has not reached stay as they are"),
+    bulkControl("hold", "bulkPause", "Pause an operation"),
+    bulkControl("continue", "bulkResume", "Resume an operation"),
   ],
   details: `What the filter means is fixed with the call; the servers then work it off in the background, also if one of them dies. Each
 execution is decided by the rights that you have at its turn. --dry-run shows what it would be.
@@ -139,7 +140,7 @@ function decideCommand(decision: "approve" | "reject", summary: string): CliComm
     arguments: [APPROVAL_ID],
     options: [
       { name: "data", value: "JSON", summary: "What its form asks for, or @FILE" },
-      { name: "comment", value: "TEXT", summary: "What you want to say besides; the step gets it too" },
+      { name: "comment", value: "TEXT", summary: "Comment, which the step gets too" },
       ...SERVER_OPTIONS,
     ],
     load: async () => (await import("./approvals.ts")).decideApproval(decision),
@@ -159,7 +160,7 @@ const APPROVALS: CliCommandSet = {
           name: "status",
           value: "WORD",
           choices: ["open", "approved", "rejected", "expired", "cancelled"],
-          summary: "Only those that are this",
+          summary: "Only those in this state",
         },
         { name: "execution", value: "ID", summary: "Only those of this execution" },
         { name: "limit", value: "N", summary: "Most that are listed; default 100" },
@@ -168,7 +169,7 @@ const APPROVALS: CliCommandSet = {
       load: async () => (await import("./approvals.ts")).listApprovals,
     },
     {
-      ...{ name: "show", summary: "Show what is asked, who may decide, and what they have said" },
+      ...{ name: "show", summary: "Show what an approval asks, who may decide, and their decisions" },
       arguments: [APPROVAL_ID],
       options: SERVER_OPTIONS,
       load: async () => (await import("./approvals.ts")).showApproval,

@@ -44,7 +44,7 @@ export async function exportRun(input: CliInput): Promise<number> {
   }
   if (left > 0)
     io.stderr.write(`${left} of ${refs.size} stored results were left out: over ${bytesMax} bytes, or gone\n`);
-  if (ended_at === null) io.stderr.write("The run has not ended: the record has its events until now\n");
+  if (ended_at === null) io.stderr.write("The run has not ended: the record has its events so far\n");
   return EXIT.ok;
 }
 

@@ -29,7 +29,7 @@ async function steer(input: CliInput, what: "pause" | "resume"): Promise<number>
   const { status, children } = answer;
   const also = children > 0 ? `, and ${plural(children, "sub-playbook")} with it` : "";
   io.stdout.write(`Execution ${id} is ${status}${also}\n`);
-  if (what === "pause") io.stdout.write(`What workers have of it goes on. Next: flow resume ${id}\n`);
+  if (what === "pause") io.stdout.write(`Tasks that workers hold run to their end. Next: flow resume ${id}\n`);
   return EXIT.ok;
 }
 

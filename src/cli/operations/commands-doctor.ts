@@ -8,7 +8,7 @@ const SERVER_URL: CliOption = {
 const DB_DSN: CliOption = {
   name: "db-dsn",
   value: "DSN",
-  summary: "Examine this database without the server; default FLOW_DATABASE_URL, which no process list shows",
+  summary: "Check this database without the server; default FLOW_DATABASE_URL, which stays out of process lists",
 };
 const doctorCommand = commandsOf(
   async () => (await import("./doctor.ts")).DOCTOR_ACTIONS,

@@ -117,7 +117,7 @@ const CATALOG: CliCommandSet = {
     catalogCommand("versions", "List the versions of a path", [CATALOG_PATH]),
     catalogCommand(
       "pause",
-      "Start nothing of a path before it is resumed; what runs goes on",
+      "Refuse starts of a path until it is resumed; running executions continue",
       [CATALOG_PATH],
       [{ name: "reason", value: "TEXT", summary: "Why; every start that is refused says it" }],
     ),

@@ -42,7 +42,7 @@ async function playbookOf(run: RecordedRun, named: string | undefined, io: CliIo
   }
   const document = readDocument(header.playbook, `${header.path}@${header.version}`);
   if (document !== undefined) return document;
-  throw new FlowError("FILE_UNREADABLE", `The document in ${file} is no playbook that this version knows. ${hint}`);
+  throw new FlowError("FILE_UNREADABLE", `The document in ${file} is not a playbook that this version knows. ${hint}`);
 }
 
 function answerOf({ file, outcome: { events, difference } }: { file: string; outcome: ReplayOutcome }): object {

@@ -76,7 +76,7 @@ const CREDENTIALS: CliCommandSet = {
     ),
     credentialCommand(
       "paths",
-      "Say which playbooks may use one; its data stay",
+      "Set which playbooks may use a credential; its data stays",
       [
         NAME,
         {

@@ -30,7 +30,7 @@ export async function readCredentialContent(input: CliInput, name: string, field
   const tags = listOption(options, "tag");
   const paths = listOption(options, "paths");
   if (type === undefined)
-    throw new FlowError("USAGE", `Of which type is '${name}'? --type is one of ${CREDENTIAL_TYPES.join(", ")}`);
+    throw new FlowError("USAGE", `What type is '${name}'? --type is one of ${CREDENTIAL_TYPES.join(", ")}`);
   const merged: JsonObject = {
     ...content,
     name,

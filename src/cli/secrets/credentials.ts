@@ -110,7 +110,7 @@ function tellPlaybooks(io: CliIo, { name, playbooks }: CredentialRecord): void {
     return;
   }
   const remedy = `flow credentials paths ${called} 'PATH/**' (or --paths with 'set')`;
-  io.stderr.write(`No playbook may use '${called}' yet. Say which: ${remedy}\n`);
+  io.stderr.write(`No playbook may use '${called}' yet. Allow some: ${remedy}\n`);
 }
 
 async function remove(input: CliInput): Promise<number> {

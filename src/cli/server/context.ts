@@ -107,7 +107,7 @@ async function list({ options, io }: CliInput): Promise<number> {
     io.stdout.write(`${name === current ? "*" : " "} ${name.padEnd(width)}  ${line}\n`);
   }
   if (items.length === 0) {
-    io.stderr.write("There is no context: 'flow context add <name> --server URL' makes one, or 'flow login'.\n");
+    io.stderr.write("No contexts yet: 'flow context add <name> --server URL' makes one, or 'flow login'.\n");
   }
   return EXIT.ok;
 }

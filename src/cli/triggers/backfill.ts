@@ -54,7 +54,7 @@ function previewText({ matched, missing = 0, gaps = [], sample = [] }: BackfillA
 function momentOf(options: CliValues, name: "from" | "to"): string {
   const text = textOption(options, name);
   if (text !== undefined) return text;
-  throw new FlowError("USAGE", `Which times? Say it with --${name}, for example --${name} 2026-01-31`);
+  throw new FlowError("USAGE", `Which times? Give --${name}, for example --${name} 2026-01-31`);
 }
 
 function countOf(text: string | undefined): number | undefined {

@@ -21,7 +21,7 @@ function about(
 
 const TRIGGERS: CliCommandSet = {
   name: "triggers",
-  summary: "List what starts playbooks by itself, turn it on and off, fire it now",
+  summary: "List triggers, turn them on or off, fire them now",
   default: "list",
   commands: [
     {
@@ -40,14 +40,14 @@ const TRIGGERS: CliCommandSet = {
     about("enable", "Turn it on again; times that passed meanwhile are not made up for"),
     about("disable", "Turn it off, for later versions too; its queued fires are skipped"),
     about("fire", "Fire it now, even if it is turned off", [
-      { name: "key", value: "TEXT", summary: "Your name for it: fired again under the same key, it starts nothing" },
+      { name: "key", value: "TEXT", summary: "Idempotency key: firing again with the same key starts nothing" },
     ]),
     about("next", "Show the next times of a schedule", [
       { name: "number", short: "n", value: "NUMBER", summary: "How many; default 10" },
       { name: "from", value: "TIME", summary: "After this time, as 2026-01-31T12:00:00Z; default now" },
     ]),
     about("fires", "List its fires, missed and skipped ones too, newest first", [
-      { name: "status", value: "STATUS", choices: FIRE_STATUSES, summary: "Only those of which this has become" },
+      { name: "status", value: "STATUS", choices: FIRE_STATUSES, summary: "Only those with this outcome" },
       { name: "limit", value: "NUMBER", summary: "How many; default 20" },
     ]),
   ],

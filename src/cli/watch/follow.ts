@@ -153,7 +153,7 @@ function readRecord(data: string): EventRecord {
   try {
     return recordOf(v.parse(EventAnswer, JSON.parse(data)));
   } catch (cause) {
-    throw new FlowError("SERVER_UNREACHABLE", "The server's stream holds something that is no event", { cause });
+    throw new FlowError("SERVER_UNREACHABLE", "The server's stream holds something that is not an event", { cause });
   }
 }
 

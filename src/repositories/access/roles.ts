@@ -8,7 +8,7 @@ import { permissions, playbookPermissions, rolePermissions, roles } from "../tab
 
 /** A role, and what it gives. */
 export interface RoleRow extends Omit<typeof roles.$inferSelect, "roleId"> {
-  /** Names of its permissions beside playbooks. */
+  /** Names of its global permissions. */
   permissions: string[];
   playbooks: PlaybookPermission[];
 }
@@ -17,7 +17,7 @@ export interface RoleRow extends Omit<typeof roles.$inferSelect, "roleId"> {
 export interface RoleChange {
   description?: string | null;
   isActive?: boolean;
-  /** All that it gives beside playbooks from now on. */
+  /** All global permissions that it has from now on. */
   permissions?: readonly string[];
 }
 
@@ -53,10 +53,10 @@ export async function findRoles({ db }: Database | Transaction, names: readonly 
     .where(inArray(roles.name, [...names]));
 }
 
-/** A permission that roles can give beside playbooks. */
+/** A global permission. */
 export type PermissionRow = Pick<typeof permissions.$inferSelect, "name" | "description">;
 
-/** Permissions that roles can give beside playbooks, by name, which is the cursor too. */
+/** The global permissions by name, which is the cursor too. */
 export async function listPermissions(
   { db }: Database | Transaction,
   { limit, cursor }: PageRequest<string>,

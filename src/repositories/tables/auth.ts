@@ -76,14 +76,14 @@ export const roles = auth.table(
   () => [check("roles_name_form", sql`name ~ '^[a-z][a-z0-9_-]{0,63}$'`)],
 );
 
-/** Permissions beside playbooks: `manage_users`, `view_audit`, …. */
+/** Global permissions: `manage_users`, `view_audit`, …. */
 export const permissions = auth.table("permissions", {
   permissionId: identity("permission_id"),
   name: text("name").notNull().unique("permissions_name"),
   description: text("description").notNull(),
 });
 
-/** The permissions of a role beside playbooks. */
+/** The global permissions of a role. */
 export const rolePermissions = auth.table(
   "role_permissions",
   {

@@ -102,7 +102,7 @@ const ENDS = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 function ownFault(error: unknown): never {
   if (!isRefusal(error, 401) && !isRefusal(error, 403)) throw error;
   const why = "the server refuses the gateway's FLOW_SERVER_TOKEN";
-  throw new FlowError("UNAVAILABLE", `The gateway cannot ask the server: ${why}`, { cause: error });
+  throw new FlowError("UNAVAILABLE", `The gateway cannot reach the server: ${why}`, { cause: error });
 }
 
 /** The same for a call in the name of a session: a 401 says that it is not valid. */

@@ -169,7 +169,7 @@ export async function assertFree(at: ListenAt): Promise<void> {
 function cannotListen(error: NodeJS.ErrnoException, { host, port, portBy = "--port" }: ListenAt): FlowError {
   const hint =
     error.code === "EADDRINUSE"
-      ? `Something listens there already, perhaps another flow: stop it, or choose another port with ${portBy}`
+      ? `Another process already listens there, perhaps another flow: stop it, or choose another port with ${portBy}`
       : `Choose another address with --host and ${portBy}`;
   const message = `Cannot listen on ${host}:${port}: ${messageOf(error)}. ${hint}`;
   return new FlowError("INVALID_SETTING", message, { cause: error });

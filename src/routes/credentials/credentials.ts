@@ -22,7 +22,7 @@ export function credentialRoutes(credentials: Credentials) {
       c.header("cache-control", "no-store");
       if (include_data !== "true") return json(recordOf(await credentials.find(identifier)));
       // A user who may store a credential makes it available to playbooks; only workers and operators read its content.
-      if (c.var.role === "user") throw new FlowError("FORBIDDEN", "No user is shown the data of a credential");
+      if (c.var.role === "user") throw new FlowError("FORBIDDEN", "The data of a credential is never shown to users");
       const executionId = claimedExecution(c, execution_id);
       const use = defined({ executionId });
       const { record, data } = await credentials.read(identifier, callerOf(c, CREDENTIAL_ROUTES.read), use);

@@ -105,7 +105,7 @@ function tokenGuard(
         if (given !== undefined) await wrongTokens.hold(c);
         const hint =
           "send 'Authorization: Bearer <token>' with FLOW_DOCTOR_TOKEN, or FLOW_SERVER_TOKEN where that is not set";
-        throw new FlowError("UNAUTHENTICATED", `The doctor does not know this caller; ${hint}`);
+        throw new FlowError("UNAUTHENTICATED", `The doctor could not authenticate this caller; ${hint}`);
       }
     }
     c.set("role", "operator");

@@ -54,7 +54,7 @@ export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
       );
       return json({
         status: "success",
-        message: `Keychain entry '${request.name}' was kept`,
+        message: `Keychain entry '${request.name}' was stored`,
         ...namesOf(request),
         cache_key: cacheKey,
         expires_at: expiresAt.toISOString(),

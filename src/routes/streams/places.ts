@@ -32,7 +32,7 @@ export function createStreamPlaces({ perUser, inAll }: StreamLimits): StreamPlac
     take(c) {
       const place = take(callerKey(c));
       if (place === "key")
-        throw noPlace(`You have ${plural(perUser)} open at this server`, "FLOW_EVENT_STREAMS_PER_USER");
+        throw noPlace(`You have ${plural(perUser)} open on this server`, "FLOW_EVENT_STREAMS_PER_USER");
       if (place === "all") throw noPlace(`This server has ${plural(inAll)} open`, "FLOW_EVENT_STREAMS");
       return place;
     },

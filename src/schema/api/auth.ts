@@ -27,7 +27,7 @@ export const MeAnswer = v.variant("kind", [
     email: v.string(),
     display_name: v.string(),
     roles: v.array(v.string()),
-    permissions: v.pipe(v.array(v.string()), v.description("What the roles give beside playbooks.")),
+    permissions: v.pipe(v.array(v.string()), v.description("Global permissions of the roles.")),
     actions: v.pipe(
       v.array(v.picklist(ACCESS_ACTIONS)),
       v.description("What they may do with some playbook at least; which, `POST /api/auth/can` says."),

@@ -79,7 +79,7 @@ const change = {
   description: v.exactOptional(v.nullable(storableText(1_000))),
   is_active: v.exactOptional(v.boolean()),
   permissions: v.exactOptional(
-    v.pipe(v.array(v.string()), v.maxLength(100), v.description("All that it gives beside playbooks from now on.")),
+    v.pipe(v.array(v.string()), v.maxLength(100), v.description("All global permissions that it has from now on.")),
   ),
 };
 

@@ -71,7 +71,8 @@ export const CATALOG_ROUTES = {
   pause: contract({
     method: "post",
     path: "/api/catalog/pause/:path{.+}",
-    summary: "Pauses a path: nothing of it is started, by no version, before it is resumed; what runs goes on",
+    summary:
+      "Pauses a path: starts of any of its versions are refused until it is resumed; running executions continue",
     access: "operator",
     user: { action: "modify", of: "path" },
     audit: { action: "playbook.pause", resource: "playbook/:path" },

@@ -129,7 +129,7 @@ export const CREDENTIAL_ROUTES = {
   playbooks: contract({
     method: "put",
     path: "/api/credentials/:identifier/playbooks",
-    summary: "Says which playbooks may use a credential, by its name; its data stay as they are",
+    summary: "Sets which playbooks may use a credential, by its name; its data stays as it is",
     access: "operator",
     body: CredentialPlaybooksBody,
     answer: CredentialRecord,

@@ -39,7 +39,7 @@ export const ROLE_ROUTES = {
   permissions: contract({
     method: "get",
     path: "/api/auth/permissions",
-    summary: "What roles can give beside playbooks, by name",
+    summary: "The global permissions, by name",
     access: "operator",
     user: SEE,
     query: PageQuery,

@@ -141,8 +141,8 @@ export const STEERING_ROUTES = {
     answer: BulkAnswer,
     refusals: [404, 422],
   }),
-  bulkCancel: bulkChange("cancel", "Ends it: what it has not come to stays as it is"),
-  bulkPause: bulkChange("pause", "Nothing further of it is begun"),
+  bulkCancel: bulkChange("cancel", "Cancels it: executions it has not reached stay as they are"),
+  bulkPause: bulkChange("pause", "It starts nothing further"),
   bulkResume: bulkChange("resume", "It goes on"),
 } as const;
 

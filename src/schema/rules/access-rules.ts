@@ -7,7 +7,7 @@
 export const ACCESS_ACTIONS = ["execute", "view", "modify"] as const;
 export type AccessAction = (typeof ACCESS_ACTIONS)[number];
 
-/** What roles give beside playbooks; rows of `auth.permissions`. The server asks for no other. */
+/** Global permissions, which are not about playbooks; rows of `auth.permissions`. The server asks for no other. */
 export const PERMISSIONS = [
   "manage_users",
   "manage_roles",

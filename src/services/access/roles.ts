@@ -28,7 +28,7 @@ import { audited } from "./audit.ts";
 export interface Roles {
   list(page: PageQuery): Promise<Listed<RoleRow>>;
   find(name: string): Promise<RoleRow>;
-  /** What roles can give beside playbooks. */
+  /** The global permissions. */
   permissions(page: PageQuery): Promise<Listed<PermissionRow>>;
   /** Throws `FlowError` CONFLICT for a name in use, NOT_FOUND for an unknown permission. */
   add(role: RoleChange & { name: string; playbooks: readonly NewPlaybookPermission[] }, actor: Actor): Promise<RoleRow>;
@@ -68,7 +68,7 @@ export function createRoles({ database }: { database: Database }): Roles {
       await administer(database, asking, "manage_roles", async (tx, actor) => {
         await checkPermissions(tx, change.permissions ?? [], actor);
         checkRows(actor, playbooks, `To add the role '${name}'`);
-        if (!(await insertRole(tx, name))) throw new FlowError("CONFLICT", `There is a role '${name}' already`);
+        if (!(await insertRole(tx, name))) throw new FlowError("CONFLICT", `A role '${name}' already exists`);
         await updateRole(tx, name, change);
         for (const permission of playbooks) await insertPlaybookPermission(tx, name, permission);
         const detail = detailOf({ ...change, playbooks });

@@ -203,5 +203,5 @@ function unknownUser(key: UserKey): FlowError {
 }
 
 function taken(email: string): FlowError {
-  return new FlowError("CONFLICT", `There is a user with the address ${email} already`);
+  return new FlowError("CONFLICT", `A user with the address ${email} already exists`);
 }

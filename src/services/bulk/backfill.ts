@@ -186,5 +186,5 @@ function wrong(path: "from" | "to", message: string, problem: string): FlowError
 }
 
 function tooMany(): FlowError {
-  return new FlowError("INVALID_INPUT", `The range has more than ${BULK_MATCHED_MAX} times. Make several of it`);
+  return new FlowError("INVALID_INPUT", `The range has more than ${BULK_MATCHED_MAX} times. Split it`);
 }

@@ -330,10 +330,10 @@ function unknown(bulkId: string): FlowError {
 
 function tooMany(): FlowError {
   const hint = "Narrow the filter, for example by 'since' and 'until', and send several";
-  return new FlowError("INVALID_INPUT", `The filter means more than ${BULK_MATCHED_MAX} executions. ${hint}`);
+  return new FlowError("INVALID_INPUT", `The filter matches more than ${BULK_MATCHED_MAX} executions. ${hint}`);
 }
 
 function tooLong(): FlowError {
   const hint = "Name a status, a path, a label or a time that leaves out most executions";
-  return new FlowError("INVALID_INPUT", `What the filter means was not found out within ${LOOK_MS / 1_000} s. ${hint}`);
+  return new FlowError("INVALID_INPUT", `The filter's matches were not found within ${LOOK_MS / 1_000} s. ${hint}`);
 }

@@ -101,5 +101,5 @@ function count(number: number): string {
 }
 
 function refused(code: "TOO_LARGE" | "CONFLICT", key: string, why: string): FlowError {
-  return new FlowError(code, `The transient value '${key}' was not kept: it ${why}`);
+  return new FlowError(code, `The transient value '${key}' was not stored: it ${why}`);
 }

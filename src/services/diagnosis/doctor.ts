@@ -230,7 +230,7 @@ async function sweep(server: DoctorServer, signal: AbortSignal): Promise<ToolOut
 function serverAway({ url }: DoctorServer, error: unknown): Finding {
   return finding({
     check: "server_unreachable",
-    what: `The server does not answer: ${messageOf(error)}`,
+    what: `The server is not responding: ${messageOf(error)}`,
     since: null,
     why: "Nothing can be started or shown there, and its workers cannot report.",
     todo: "Start it, or see in its log why it hangs. Other servers of the same database take over what it had.",
@@ -241,7 +241,7 @@ function serverAway({ url }: DoctorServer, error: unknown): Finding {
 function databaseAway(address: string, error: unknown): Finding {
   return finding({
     check: "database_unreachable",
-    what: `The database (${address}) cannot be asked: ${messageOf(error)}`,
+    what: `The database (${address}) cannot be queried: ${messageOf(error)}`,
     since: null,
     why: "Nothing goes on without it: calls are answered with 503, and workers wait.",
     todo: "Start PostgreSQL, and compare its address and password with FLOW_DATABASE_URL.",

@@ -75,7 +75,7 @@ export function requiredExecution({ scope, executionId }: KeychainRequest): stri
   if (scope === "global") return undefined;
   if (executionId !== undefined) return executionId;
   const why = `execution_id: is required with scope_type ${scope}, whose entries belong to an execution`;
-  throw new FlowError("INVALID_INPUT", `The entry is not told: ${why}`, {
+  throw new FlowError("INVALID_INPUT", `The entry is not shown: ${why}`, {
     detail: { errors: [{ path: "execution_id", message: `is required with scope_type ${scope}` }] },
   });
 }

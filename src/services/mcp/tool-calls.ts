@@ -198,7 +198,7 @@ async function allowedTool(tools: AgentTools, caller: AgentCaller, name: string)
 }
 
 function noTool(name: string): FlowError {
-  return new FlowError("NOT_FOUND", `There is no tool '${name.slice(0, 100)}'; tools/list tells which there are`);
+  return new FlowError("NOT_FOUND", `There is no tool '${name.slice(0, 100)}'; tools/list lists them`);
 }
 
 function checkInputs({ name, isDeclared, inputSchema }: AgentTool, inputs: JsonObject): void {

@@ -71,7 +71,7 @@ export function withTimeLimits({
 }
 
 function notBegun(ms: number): string {
-  return `The server did not come to this within ${ms / 1_000} s, and will not do it. Send it again`;
+  return `The server did not get to this within ${ms / 1_000} s, and dropped it. Send it again`;
 }
 
 function notWritten(ms: number): string {

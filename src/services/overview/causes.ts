@@ -53,7 +53,7 @@ function missingParts({ missing }: Seen): Cause[] {
     cause({
       check: "database",
       what: isAway
-        ? `The database does not answer: ${first.why}`
+        ? `The database is not responding: ${first.why}`
         : `The server could not read ${missing.map(({ part }) => part).join(", ")}: ${first.why}`,
       since: null,
       why: isAway

@@ -93,13 +93,13 @@ export function createPools({ database, hasOwn }: PoolsDeps): Pools {
   return {
     async create(pool, caller) {
       if (known.length >= POOLS_MAX)
-        throw new FlowError("INVALID_INPUT", `There are ${POOLS_MAX} pools, which is the most`);
+        throw new FlowError("INVALID_INPUT", `There are already ${POOLS_MAX} pools, which is the maximum`);
       const token = TOKEN_PREFIX + newToken();
       const createdBy = caller.actor ?? caller.actorKind;
       const entry = audited(caller, "pool.create", `pool/${pool.name}`, { detail: { paths: [...pool.paths] } });
       const row = await insertPool(database, { ...pool, tokenSha256: tokenSha256(token), createdBy }, entry);
       if (row === undefined) {
-        throw new FlowError("CONFLICT", `There is a pool '${pool.name}' already. Revoke it first, or rotate its token`);
+        throw new FlowError("CONFLICT", `A pool '${pool.name}' already exists. Revoke it first, or rotate its token`);
       }
       await refresh();
       return { pool: row, token };

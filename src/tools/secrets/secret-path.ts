@@ -54,7 +54,7 @@ export function selectKey(text: string, { path, key }: SecretPath): Json {
   try {
     data = JSON.parse(text) as Json;
   } catch {
-    throw new FlowError("NOT_FOUND", `The secret '${path}' has no field '${key}': it is no JSON.`);
+    throw new FlowError("NOT_FOUND", `The secret '${path}' has no field '${key}': it is not JSON.`);
   }
   const value = fieldAt(data, key);
   if (value !== undefined) return value;

@@ -264,7 +264,7 @@ function failed<C extends ReportingClaim>(
   const error: TaskError = {
     kind: "unknown",
     code: "INTERNAL",
-    message: `The server could not take what this command had to tell: ${message}`,
+    message: `The server could not take the report of this command: ${message}`,
     retryable: false,
   };
   // It was never counted among what waits.

@@ -131,7 +131,10 @@ test("another gateway under the same host's name is not taken for the first one"
   const other = ["login", "--gateway", "http://127.0.0.1:9", "--id-token-file", "token.txt"];
   const { code, stderr } = await run(other);
   assert.equal(code, 2);
-  assert.match(stderr, /There is a context '127\.0\.0\.1' for another address: name this one with --context NAME/);
+  assert.match(
+    stderr,
+    /A context '127\.0\.0\.1' already exists for another address: name this one with --context NAME/,
+  );
 });
 
 for (const [what, args, code, said] of [
@@ -142,7 +145,7 @@ for (const [what, args, code, said] of [
   ["a file that is missing", ["--gateway", "URL", "--id-token-file", "x"], 2, /Cannot read x for --id-token-file/],
   ["what is no ID token", ["--gateway", "URL", "--id-token-file", "none.txt"], 2, /holds no ID token/],
   ["a gateway that is no address", ["--gateway", "here", "--id-token", "a"], 2, /--gateway must be an http/],
-  ["a refused token", ["--gateway", "URL", "--id-token", "BAD"], 1, /^flow: The ID token is not believed$/m],
+  ["a refused token", ["--gateway", "URL", "--id-token", "BAD"], 1, /^flow: The ID token was rejected$/m],
   ["another provider", ["--gateway", "URL", "--id-token", "OTHER"], 1, /Logins here do not accept 'other\.example'/],
 ] as const) {
   test(`a login with ${what} is refused, and no context is made`, async (t) => {

@@ -31,7 +31,7 @@ test("a role is made, allows paths, is narrowed, and each change counts for its 
   const { email } = await addUser(api.database);
   assert.match(
     await ok("roles", "create", "team-etl", "--description", "runs the loads"),
-    /'team-etl' gives nothing yet/,
+    /'team-etl' has no permissions yet/,
   );
   await ok("users", "grant", email, "team-etl");
   const can = async (action: string, path: string) => (await run("can", action, path, "--user", email)).code === 0;
@@ -94,7 +94,7 @@ test("a denial leaves permissions on single other paths alone", async (t) => {
   assert.match(await ok("roles", "deny", "single", "etl/*"), /1 permission narrowed/);
 });
 
-test("a role that is deactivated gives nothing until it is activated again", async (t) => {
+test("a role that is deactivated grants nothing until it is activated again", async (t) => {
   const { run, ok } = await setup(t);
   const { email } = await addUser(api.database);
   await ok("roles", "create", "night");
@@ -102,30 +102,24 @@ test("a role that is deactivated gives nothing until it is activated again", asy
   await ok("users", "grant", email, "night");
   const can = async () => (await run("can", "view", "a", "--user", email)).code;
   assert.equal(await can(), 0);
-  assert.match(await ok("roles", "deactivate", "night"), /gives nothing until it is activated again/);
+  assert.match(await ok("roles", "deactivate", "night"), /grants nothing until it is activated again/);
   assert.equal(await can(), 1);
   assert.match(await ok("roles", "activate", "night"), /is active again/);
   assert.equal(await can(), 0);
 });
 
-test("permissions besides playbooks are given and taken, and the others stay", async (t) => {
+test("global permissions are granted and revoked, and the others stay", async (t) => {
   const { run, ok } = await setup(t);
   await ok("roles", "create", "clerk");
   assert.match(
     await ok("roles", "give", "clerk", "view_audit", "manage_users"),
-    /'clerk' gives manage_users, view_audit$|'clerk' gives view_audit, manage_users$/m,
+    /'clerk' has manage_users, view_audit$|'clerk' has view_audit, manage_users$/m,
   );
   await ok("roles", "give", "clerk", "manage_users", "manage_roles");
-  assert.equal(
-    await ok("roles", "take", "clerk", "manage_users", "manage_roles"),
-    "The role 'clerk' gives view_audit\n",
-  );
+  assert.equal(await ok("roles", "take", "clerk", "manage_users", "manage_roles"), "The role 'clerk' has view_audit\n");
   const never = await run("roles", "take", "clerk", "manage_users");
-  assert.deepEqual([never.code, never.stderr], [2, "flow: The role 'clerk' does not give 'manage_users'\n"]);
-  assert.equal(
-    await ok("roles", "take", "clerk", "view_audit"),
-    "The role 'clerk' gives no permission besides playbooks\n",
-  );
+  assert.deepEqual([never.code, never.stderr], [2, "flow: The role 'clerk' does not have 'manage_users'\n"]);
+  assert.equal(await ok("roles", "take", "clerk", "view_audit"), "The role 'clerk' has no global permissions\n");
   const unknown = await run("roles", "give", "clerk", "manage_everything");
   assert.equal(unknown.code, 2);
   assert.match(unknown.stderr, /There is no permission 'manage_everything'; there are .*manage_users/);

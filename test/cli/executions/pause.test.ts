@@ -15,7 +15,7 @@ test("pause says what goes on and what comes next; status says since when, by wh
   const paused = await run("pause", id, "--reason", "quota");
   assert.deepEqual(
     [paused.code, paused.stdout],
-    [0, `Execution ${id} is PAUSED\nWhat workers have of it goes on. Next: flow resume ${id}\n`],
+    [0, `Execution ${id} is PAUSED\nTasks that workers hold run to their end. Next: flow resume ${id}\n`],
   );
   const { stdout } = await run("status", id);
   assert.match(stdout, /PAUSED for .*\n.*\npaused \S+ ago by operator: quota\n {2}next {2}flow resume \d+\n/);

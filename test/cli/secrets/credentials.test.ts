@@ -139,7 +139,7 @@ test("data that violate a schema are refused with all problems before any call, 
 
 for (const [what, args, message] of [
   ["no data", ["set", "a", "--type", "custom"], /needs data: KEY=VALUE/],
-  ["no type", ["set", "a", "k=v"], /Of which type is 'a'\? --type is one of sqldb, oauth2/],
+  ["no type", ["set", "a", "k=v"], /What type is 'a'\? --type is one of sqldb, oauth2/],
   ["an unknown type", ["set", "a", "--type", "postgres", "k=v"], /type must be one of sqldb/],
   ["a field without a key", ["set", "a", "--type", "custom", CANARY], /A field is KEY=VALUE/],
   ["JSON that is none", ["set", "a", "--type", "custom", `k:={${CANARY}`], /k:=… is not JSON/],

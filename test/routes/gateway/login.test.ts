@@ -101,7 +101,7 @@ for (const body of [{}, { idp_token: "x" }, { idp_domain: "x" }, { idp_token: 7,
 }
 
 for (const [code, status, message] of [
-  ["UNAUTHENTICATED", 401, "The ID token is not believed: its time is over"],
+  ["UNAUTHENTICATED", 401, "The ID token was rejected: its time is over"],
   ["FORBIDDEN", 403, "Logins here do not accept 'x'"],
   ["INVALID_LOGIN", 500, "Invalid email"],
   ["TIMEOUT", 504, "The login took longer"],

@@ -191,7 +191,7 @@ test("an error of the server on starting the playbook is passed on", async () =>
 });
 
 test("a token that is not believed starts nothing", async () => {
-  const verify = () => Promise.reject(new FlowError("UNAUTHENTICATED", "The ID token is not believed"));
+  const verify = () => Promise.reject(new FlowError("UNAUTHENTICATED", "The ID token was rejected"));
   const { login, started, refused } = setup(succeed, { verify });
   await assert.rejects(login(ASKED), { code: "UNAUTHENTICATED" });
   assert.deepEqual(started, []);

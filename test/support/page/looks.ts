@@ -90,7 +90,7 @@ function optionsOf({ width, scheme }: Look): object {
  * is not seen in the view before.
  */
 export async function goWithin(page: Page, path: string): Promise<void> {
-  const nothing = page.getByRole("heading", { name: "There is nothing here" });
+  const nothing = page.getByRole("heading", { name: "Page not found" });
   await page.evaluate("history.pushState(null, '', '/-')");
   await nothing.waitFor();
   await page.evaluate(`history.pushState(null, "", ${JSON.stringify(path)})`);

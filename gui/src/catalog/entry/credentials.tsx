@@ -15,7 +15,7 @@ export function EntryCredentials({ payload }: { payload: Readonly<Record<string,
   if (uses.length === 0) {
     return (
       <section className="panel">
-        <h2>It names no credential</h2>
+        <h2>It uses no credentials</h2>
         <p>Names that come with a run's inputs, or are worked out in it, are not known before.</p>
       </section>
     );

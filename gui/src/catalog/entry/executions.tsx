@@ -19,7 +19,7 @@ export function EntryExecutions({ path }: { path: string }): ReactNode {
   if (rows.length === 0) {
     return (
       <section className="panel">
-        <h2>It has not run yet</h2>
+        <h2>No runs yet</h2>
         <p>
           <Link from="/entry/$" to="." search={(before) => ({ ...before, tab: "run" })}>
             Run it

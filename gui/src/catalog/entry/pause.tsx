@@ -15,10 +15,10 @@ export function PauseEntry({ path }: { path: string }): ReactNode {
     <ReasonButton
       may={may}
       button="Pause …"
-      title="Start nothing of this path?"
-      explanation="Every start is refused until it is resumed, of any version. What runs goes on."
+      title="Pause this playbook?"
+      explanation="Every start, of any version, is refused until it is resumed. Running executions continue."
       label="Why"
-      placeholder="Told to everyone whose start is refused"
+      placeholder="Shown to everyone whose start is refused"
       submit="Pause it"
       submitting="Pausing …"
       act={(reason) =>

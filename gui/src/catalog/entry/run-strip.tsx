@@ -29,7 +29,7 @@ export function RunStrip({ path }: { path: string }): ReactNode {
         <p className="pad quiet">Loading …</p>
       ) : rows.length === 0 ? (
         <p className="pad quiet">
-          It has not run yet.{" "}
+          No runs yet.{" "}
           <Link from="/entry/$" to="." search={(before) => ({ ...before, tab: "run" })}>
             Run it
           </Link>

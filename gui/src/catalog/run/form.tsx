@@ -82,7 +82,7 @@ function Form({ entry, filled, from }: { entry: Resource; filled: JsonObject; fr
       {(count > 0 || run.isError) && (
         <p role="alert" className="problem wrap">
           {count > 0
-            ? `Nothing was started: ${count === 1 ? "one input is" : `${count} inputs are`} wrong.`
+            ? `Not started: ${count === 1 ? "one input is" : `${count} inputs are`} wrong.`
             : run.error?.message}
         </p>
       )}

@@ -39,7 +39,7 @@ export function Details(of: { execution: Execution; selection: Selected; moment:
       {owner !== undefined && step === undefined && (
         <p className="pad quiet">
           {selection.isOwnChoice
-            ? `There is no step ${selection.step} here.`
+            ? `This execution has no step ${selection.step}.`
             : "Choose a step to see its attempts, inputs and results."}
         </p>
       )}

@@ -24,7 +24,7 @@ export function rowsOf(task: RenderedTask): RenderedRow[] {
   for (const { path, message } of task.errors ?? []) notes.set(path, { note: message, isFault: true });
   const rows: RenderedRow[] = [];
   if (task.rendered === null) {
-    const note = "Too long to be shown here";
+    const note = "Too long to show here";
     return [{ path: "all", written: task.template, rendered: undefined, isChanged: true, note, isFault: false }];
   }
   walk(task.template, task.rendered, "", notes, rows);

@@ -39,7 +39,7 @@ export function RunDiff({
         resetScroll={false}
         search={(search) => ({ ...search, run: undefined, beside: undefined })}
       >
-        Close the comparison
+        Close comparison
       </Link>
     </section>
   );

@@ -42,7 +42,7 @@ export function EventList({
         onScroll={onScroll}
       >
         {log.size() === 0 && (
-          <p className="quiet none">{log.isCounted() ? "No event is like this: change the filter." : "Loading …"}</p>
+          <p className="quiet none">{log.isCounted() ? "No matching events. Change the filter." : "Loading …"}</p>
         )}
         <div style={{ height: rows.getTotalSize() }}>
           {items.map(({ index, start }) => (

@@ -80,7 +80,7 @@ export function createEventLog(source: LogSource): EventLog {
     grow: () => void growth.run(),
     async find(eventId) {
       if (!marks.isCounted()) await growth.run();
-      if (!marks.isCounted()) throw problem ?? new Error("The log was not counted");
+      if (!marks.isCounted()) throw problem ?? new Error("The log's events could not be counted");
       const page = marks.pageOf(eventId);
       wanted = { first: page, last: page };
       await pages.load(page);

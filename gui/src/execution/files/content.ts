@@ -18,7 +18,7 @@ export async function beginningOf(ref: string, signal: AbortSignal): Promise<{ t
 export async function pictureOf(ref: string, signal: AbortSignal): Promise<ImageBitmap> {
   const blob = await (await read(ref, signal, {})).blob();
   return await createImageBitmap(blob).catch(() => {
-    throw new Error("It is no picture that this browser can decode.");
+    throw new Error("This browser cannot decode the image.");
   });
 }
 

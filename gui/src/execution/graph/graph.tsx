@@ -36,7 +36,7 @@ export default function Graph({ execution, moment }: { execution: Execution; mom
   );
   if (entry.isError) return <ProblemPanel error={entry.error} again={() => void entry.refetch()} />;
   if (whole === undefined || shown === undefined) return <p className="quiet">Loading …</p>;
-  if (whole.steps.length === 0) return <p className="quiet">It has no steps that could be drawn.</p>;
+  if (whole.steps.length === 0) return <p className="quiet">It has no steps to draw.</p>;
   const fold = (step: string, executionId = execution.execution_id) => {
     const key = `${executionId}/${step}`;
     const owner = executionId === execution.execution_id ? root : called.get(executionId);
@@ -98,7 +98,7 @@ export function PlaybookGraph({ payload }: { payload: Readonly<Record<string, un
     }),
     [whole],
   );
-  if (whole.steps.length === 0) return <p className="quiet">It has no steps that could be drawn.</p>;
+  if (whole.steps.length === 0) return <p className="quiet">It has no steps to draw.</p>;
   return (
     <>
       <LeftOut whole={whole} near={shown.drawn} centre={undefined} />
@@ -189,7 +189,7 @@ function Centres({
     ["The beginning", steps[0]?.name],
     ["What runs", steps.find(({ status }) => status === "RUNNING" || status === "WAITING")?.name],
     ["What failed", steps.findLast(({ status }) => status === "FAILED")?.name],
-    ["What ended last", steps.findLast(({ status }) => status === "COMPLETED")?.name],
+    ["Completed last", steps.findLast(({ status }) => status === "COMPLETED")?.name],
   ] as const;
   return (
     <div className="row">

@@ -63,7 +63,7 @@ function More({ execution }: { execution: Execution }): ReactNode {
         Run with other inputs …
       </Link>
       <Link to="/executions" search={{ parent: executionId }}>
-        Executions that it called
+        Called executions
       </Link>
       <Link to="/executions" search={{ path }}>
         All executions of {path}

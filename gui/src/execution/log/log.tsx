@@ -84,7 +84,7 @@ export default function Log({ execution, moment }: { execution: Execution; momen
 
 function nothingText(execution: Execution, least: Level): string {
   if (least === "error" || least === "warn") return "No lines of this level.";
-  return execution.ended_at === null ? "No task has run yet. Its lines will appear here." : "No task wrote anything.";
+  return execution.ended_at === null ? "No task has run yet. Its lines will appear here." : "No task wrote any output.";
 }
 
 interface LinesProps {

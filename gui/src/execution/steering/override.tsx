@@ -132,7 +132,7 @@ function Fields({ step, action, onAction }: { step: Step; action: Action; onActi
 }
 
 function whatHappens({ status }: Step): string {
-  if (status === "WAITING") return "It waits no longer.";
+  if (status === "WAITING") return "It is no longer waiting.";
   return status === "RUNNING"
     ? "A worker that has it is told to stop, and what it reports later is ignored."
     : "It has not begun: this counts when it is reached.";

@@ -79,7 +79,7 @@ function RerunDialog({ execution, step, onClose }: DialogProps): ReactNode {
           </p>
         )}
         {plan.data !== undefined && !plan.isError && <RerunPlanView plan={plan.data} />}
-        {plan.isPending && plan.isFetching && <p className="quiet">Looking at what would run …</p>}
+        {plan.isPending && plan.isFetching && <p className="quiet">Working out what would run …</p>}
         <DialogEnd
           action={rerun}
           submit="Run it"
@@ -166,7 +166,11 @@ function hasFailed({ status }: Execution): boolean {
 
 function Begin({ execution, form, change }: { execution: Execution; form: RerunForm; change: Change }): ReactNode {
   const choices = [
-    { begin: "failed", text: "From what failed: what completed keeps its result", isShown: hasFailed(execution) },
+    {
+      begin: "failed",
+      text: "From the failed step: completed steps keep their results",
+      isShown: hasFailed(execution),
+    },
     { begin: "start", text: "From the start", isShown: true },
     { begin: "step", text: "From a step", isShown: execution.steps.length > 0 },
   ] as const;

@@ -152,7 +152,7 @@ function Cause({ failure: { message, details } }: { failure: TaskFailure }): Rea
       )}
       {isChild && (
         <p>
-          It failed in what it called:{" "}
+          It failed in a called execution:{" "}
           <Link to="/executions/$executionId" params={{ executionId: childId }}>
             {childId}
           </Link>

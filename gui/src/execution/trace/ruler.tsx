@@ -20,7 +20,7 @@ export function Ruler({ view, start, onZoom }: { view: Span; start: number; onZo
       <span />
       <div
         className="scale"
-        title="Draw over it to look closer"
+        title="Drag over it to zoom in"
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
           const share = shareAt(event);

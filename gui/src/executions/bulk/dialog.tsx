@@ -33,7 +33,7 @@ export function BulkButtons({
           {marked.size.toLocaleString("en")} marked …
         </AllowedButton>
       )}
-      <AllowedButton may={may} data-command="Change all executions of this list …" onClick={() => setOnly("all")}>
+      <AllowedButton may={may} data-command="Change all executions in this list …" onClick={() => setOnly("all")}>
         All of these …
       </AllowedButton>
       {only !== undefined && (
@@ -158,7 +158,7 @@ function usePreview(body: ReturnType<typeof bulkBody>) {
     retry: false,
     staleTime: 0,
     queryFn: ({ signal }) => {
-      if (body === undefined) throw new Error("There is nothing to preview");
+      if (body === undefined) throw new Error("Choose an action first");
       return api("POST /api/executions/bulk", { body: { ...body, dry_run: true }, signal });
     },
   });
@@ -231,7 +231,7 @@ function Check({
 const EFFECTS: Readonly<Record<BulkAction, string>> = {
   cancel: "This cannot be undone. Executions that start from now on are not affected.",
   pause: "Running steps finish; nothing new starts until they are resumed.",
-  resume: "They continue, with everything that came due in the meantime.",
+  resume: "They continue, including everything that became due in the meantime.",
   rerun: "Each runs again as a new execution; the original is not changed.",
 };
 

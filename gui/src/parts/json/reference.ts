@@ -59,7 +59,7 @@ export async function loadPayload(ref: string, signal: AbortSignal): Promise<unk
     return /[/+]json\b/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text;
   } catch (error) {
     if (signal.aborted) throw error;
-    if (error instanceof SyntaxError) throw new Problem(200, "HTTP", "What the store has is not the JSON it should be");
+    if (error instanceof SyntaxError) throw new Problem(200, "HTTP", "The stored result is not valid JSON");
     throw unreachable(error);
   }
 }
