@@ -115,7 +115,7 @@ for (const [args, said] of [
   [["users", "list", "ada"], /'flow users list' does not take 'ada'; did you mean --search ada\?/],
   [["users", "show"], /'flow users show' needs <user>: email address or id/],
   [["users", "show", "a@b", "c"], /'flow users show' does not take 'c'/],
-  [["users", "grant", "a@b"], /'flow users grant' needs <role>…: roles to give; see 'flow roles'/],
+  [["users", "grant", "a@b"], /'flow users grant' needs <role>…: roles to add; see 'flow roles'/],
   [["users", "show", "a@b", "--role", "viewer"], /does not take --role; it goes with 'flow users list'/],
   [["users", "grnat", "a@b"], /Did you mean 'flow users grant'\?/],
   [["users", "grant", "ada@example.com", "nothing"], /There is no (user|role)/],

@@ -91,7 +91,7 @@ test("--paths and 'paths' say which playbooks may use a credential; without them
   assert.equal(unsaid.code, 0);
   assert.match(
     unsaid.stderr,
-    /No playbook may use 'closed' yet\. Say which: flow credentials paths closed 'PATH\/\*\*' \(or --paths/,
+    /No playbook may use 'closed' yet\. Allow some: flow credentials paths closed 'PATH\/\*\*' \(or --paths/,
   );
   const said = await run("set", "team", "--file", "c.json", "--paths", "team/**", "--paths", "b");
   assert.match(said.stdout, /Playbooks that may use 'team': team\/\*\*, b\n$/);
