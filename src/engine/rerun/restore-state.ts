@@ -181,6 +181,30 @@ export function restoringEvents(
   };
 }
 
+/**
+ * The first events of a rerun with what it was given in these words instead of those that it was planned with: what is to be sealed of it
+ * is sealed by now.
+ */
+export function withGiven(
+  events: readonly FlowEvent[],
+  { input, stepInput }: Pick<RerunEdits, "input" | "stepInput">,
+): FlowEvent[] {
+  const given = ({ token, ...step }: RestoredStep, name: string): RestoredStep => ({
+    ...step,
+    ...(token !== undefined && {
+      token: token.from === null ? { ...token, input: { ...token.input, ...input } } : token,
+    }),
+    ...(step.given !== undefined && { given: own(stepInput, name) as JsonObject }),
+  });
+  return events.map((event) => {
+    if (event.type !== "workflow.restored") return event;
+    const steps: Record<string, RestoredStep> = {};
+    for (const name of Object.keys(event.steps))
+      setOwn(steps, name, given(own(event.steps, name) as RestoredStep, name));
+    return { ...event, steps };
+  });
+}
+
 /** The workload of the original with the input's keys over it. */
 function editedWorkload({ workload }: ExecutionState, input: JsonObject): JsonObject {
   const edited: JsonObject = { ...workload };

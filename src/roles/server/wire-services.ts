@@ -98,7 +98,7 @@ export type ServiceConfig = Pick<
 /** What is done with executions, one by one and many at once. */
 function executionsOf(
   deps: Omit<Parameters<typeof createExecutions>[0], "now"> &
-    Pick<Parameters<typeof createBulkOperations>[0], "onFault">,
+    Pick<Parameters<typeof createBulkOperations>[0], "onFault" | "sealerOf">,
   { processor, env, onFired }: Pick<ServicesDeps, "processor" | "env" | "onFired">,
 ): Pick<Services, "executions" | "bulk" | "triggers" | "signals"> {
   const { now } = systemClock;
@@ -228,7 +228,7 @@ export function wireServices(deps: ServicesDeps): Services {
   const mayRead = checkReading({ database, access, audit });
   const secrets = secretsOf(deps, audit);
   const parts = { database, store, programs, orchestrator, reader, results, access, audit, onFault: fault };
-  const started = executionsOf(parts, deps);
+  const started = executionsOf({ ...parts, sealerOf: sealing.sealerOf }, deps);
   return {
     ...{ orchestrator, watching, onParked },
     ...{ reader, results, checkReading: mayRead, sealing, keychain, keychainUpkeep },

@@ -9,6 +9,7 @@ import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../access/access.ts";
 import { audited, type Caller } from "../access/audit.ts";
+import type { Sealing } from "../credentials/sealing.ts";
 import type { Executions } from "../executions/executions.ts";
 import type { Triggers } from "../triggers/triggers.ts";
 import { fireFor, triggerOf } from "./backfill.ts";
@@ -21,6 +22,8 @@ export interface BulkItemDeps {
   executions: Pick<Executions, "cancel" | "pause" | "resume" | "rerun" | "startedUnder">;
   access: Pick<Access, "user">;
   triggers: Pick<Triggers, "find" | "fire">;
+  /** By an operation's id: what it keeps of what people gave it is sealed. */
+  sealerOf: Sealing["sealerOf"];
   /** Reports faults that an item has failed for. */
   onFault(error: unknown): void;
 }
@@ -67,7 +70,7 @@ export async function decideBulkItem(
     if (operation.action === "rerun") {
       // Its row of the audit log is written with the new execution.
       const entry = (id: string) => entryOf(operation, rule, { executionId, state: "done", newExecutionId: id });
-      return { outcome: await repeatItem(deps.executions, operation, executionId, { right, entry }) };
+      return { outcome: await repeatItem(deps, operation, executionId, { right, entry }) };
     }
     return told(await steer(deps.executions, operation, item, row.status));
   } catch (error) {

@@ -1,5 +1,7 @@
 import type { BulkRerunOptions } from "../../schema/api/steering.ts";
-import type { JsonObject } from "../../schema/words/json.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { type Json, type JsonObject, setOwn } from "../../schema/words/json.ts";
+import type { Sealer } from "../../schema/words/sealed.ts";
 
 /** Options of an operation that ends or steers executions. */
 export interface SteerOptions {
@@ -32,5 +34,47 @@ export function auditedOptions(options: JsonObject): JsonObject {
     ...(input !== undefined && { input: Object.keys(input) }),
     ...(variables !== undefined && { variables: Object.keys(variables) }),
     ...(stepInput !== undefined && { step_input: Object.fromEntries(given) as JsonObject }),
+  };
+}
+
+/**
+ * The options as they are kept: values that replace others are sealed, each as a whole. Which of them are secrets each playbook says by
+ * itself, and the operation is about many.
+ */
+export function sealedOptions(options: JsonObject, sealer: Pick<Sealer, "sealResult">): JsonObject {
+  return withEdits(options, (value) => sealer.sealResult(JSON.stringify(value)));
+}
+
+/** What {@link sealedOptions} was given. Throws `FlowError` CONFLICT if the key is gone. */
+export function openedOptions(options: JsonObject, sealer: Pick<Sealer, "open" | "lostKeyOf">): JsonObject {
+  return withEdits(options, (value) => {
+    // Operations that an earlier version has begun have them as they were given.
+    if (typeof value !== "string") return value;
+    const opened = sealer.open(value);
+    if (opened?.kind === "result") return JSON.parse(opened.json) as Json;
+    const lost = sealer.lostKeyOf(value);
+    if (lost === undefined) return value;
+    throw new FlowError(
+      "CONFLICT",
+      `What the operation replaces is sealed with the key '${lost}', which is gone. Begin it anew`,
+    );
+  });
+}
+
+/** The options with each value changed that replaces another one. */
+function withEdits(options: JsonObject, change: (value: Json) => Json): JsonObject {
+  const { input, variables, step_input: stepInput } = options as BulkRerunOptions;
+  const each = (values: JsonObject) => {
+    const changed: JsonObject = {};
+    for (const [key, value] of Object.entries(values)) setOwn(changed, key, change(value));
+    return changed;
+  };
+  const steps: JsonObject = {};
+  for (const [step, values] of Object.entries(stepInput ?? {})) setOwn(steps, step, each(values));
+  return {
+    ...options,
+    ...(input !== undefined && { input: each(input) }),
+    ...(variables !== undefined && { variables: each(variables) }),
+    ...(stepInput !== undefined && { step_input: steps }),
   };
 }

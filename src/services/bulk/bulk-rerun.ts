@@ -5,22 +5,23 @@ import type { BulkRerunOptions } from "../../schema/api/steering.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import type { Sealing } from "../credentials/sealing.ts";
 import type { Executions } from "../executions/executions.ts";
 import type { RerunRequest } from "../executions/rerun-execution.ts";
-import { BULK_KEYS, type ItemRight, itemKey } from "./bulk-options.ts";
+import { BULK_KEYS, type ItemRight, itemKey, openedOptions } from "./bulk-options.ts";
 
 /** What a rerun would run, or why it would be refused. */
 export type PlannedItem = { reused: number; willRun: string[] } | { refused: { code: string; message: string } };
 
 /** Begins the rerun of an item, once however often it is called. Rejects as a rerun does. */
 export async function repeatItem(
-  executions: Pick<Executions, "rerun">,
+  { executions, sealerOf }: { executions: Pick<Executions, "rerun">; sealerOf: Sealing["sealerOf"] },
   operation: BulkRow,
   executionId: string,
   { right, entry }: { right: ItemRight; entry(newExecutionId: string): AuditEntry },
 ): Promise<BulkOutcome> {
   const { bulkId, askedBy, userId } = operation;
-  const options = operation.options as BulkRerunOptions;
+  const options = openedOptions(operation.options, sealerOf(bulkId)) as BulkRerunOptions;
   const body = JSON.stringify(options);
   const { executionId: newExecutionId = "" } = await executions.rerun(executionId, {
     ...requestOf(options),

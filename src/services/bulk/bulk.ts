@@ -44,7 +44,7 @@ import type { Caller } from "../access/audit.ts";
 import { otherBody } from "../errors.ts";
 import { type BackfillPreview, type BackfillRange, placesOf, previewTimes, recordOf, wantedTimes } from "./backfill.ts";
 import { type BulkItemDeps, decideBulkItem } from "./bulk-item.ts";
-import { auditedOptions } from "./bulk-options.ts";
+import { auditedOptions, sealedOptions } from "./bulk-options.ts";
 import { type PlannedItem, planItem } from "./bulk-rerun.ts";
 
 /** Who asks for an operation, and by whose rights its items are decided. */
@@ -154,7 +154,7 @@ export function createBulkOperations(deps: BulkDeps): BulkOperations {
       const ids = await matchedBy(deps, filter, visible);
       const asker = { ...(audit as JsonObject | undefined) };
       const asked = { action, filter: filter as JsonObject, options, askedBy: name, userId, asker };
-      return await begin(database, { ...asked, ...defined({ idempotency }) }, ids, (bulkId) =>
+      return await begin(deps, { ...asked, ...defined({ idempotency }) }, ids, (bulkId) =>
         log?.(bulkId, ids.length, auditedOptions(options)),
       );
     },
@@ -164,7 +164,7 @@ export function createBulkOperations(deps: BulkDeps): BulkOperations {
       const dues = (await wantedTimes(database, trigger, range)).map((dueAt) => new Date(dueAt));
       const asker = { ...(audit as JsonObject | undefined) };
       const asked = { action: "backfill", ...recordOf(trigger, range), askedBy: name, userId, asker } as const;
-      return await begin(database, { ...asked, ...defined({ idempotency }) }, dues, (bulkId) =>
+      return await begin(deps, { ...asked, ...defined({ idempotency }) }, dues, (bulkId) =>
         log?.(bulkId, dues.length, asked.options),
       );
     },
@@ -218,7 +218,7 @@ async function readDetail(database: Database, row: BulkRow): Promise<BulkDetail>
 
 /** Writes an operation with its items and its row of the audit log. Of two calls with one key the first counts. */
 async function begin(
-  database: Database,
+  { database, sealerOf }: Pick<BulkDeps, "database" | "sealerOf">,
   asked: Omit<Parameters<typeof insertBulk>[1], "bulkId">,
   about: Parameters<typeof insertBulk>[2],
   entryOf: (bulkId: string) => AuditEntry | undefined,
@@ -226,7 +226,7 @@ async function begin(
   const [bulkId = ""] = await reserveIds(database, 1);
   try {
     await transaction(database, async (tx) => {
-      await insertBulk(tx, { bulkId, ...asked }, about);
+      await insertBulk(tx, { bulkId, ...asked, options: sealedOptions(asked.options, sealerOf(bulkId)) }, about);
       const entry = entryOf(bulkId);
       await insertAudit(tx, entry === undefined ? [] : [entry]);
     });

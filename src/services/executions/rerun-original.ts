@@ -2,15 +2,22 @@ import type { Program } from "../../engine/program/program.ts";
 import { type ChosenSteps, chooseSteps, type Original } from "../../engine/rerun/choose-steps.ts";
 import { neededReferences, ownerOf, referencesIn } from "../../engine/rerun/needed-references.ts";
 import { certainSteps, checkKinds, type PlannedRerunStep, planRerun } from "../../engine/rerun/plan-rerun.ts";
-import { foldPrefix, type PrefixFold, type RerunEdits, restoringEvents } from "../../engine/rerun/restore-state.ts";
+import {
+  foldPrefix,
+  type PrefixFold,
+  type RerunEdits,
+  restoringEvents,
+  withGiven,
+} from "../../engine/rerun/restore-state.ts";
 import { type ExecutionState, knownStep } from "../../engine/state/state.ts";
 import type { ExecutionStore, StoredExecution } from "../../ports/execution-store.ts";
 import { fromRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { FlowEvent, RerunRef } from "../../schema/words/event.ts";
+import type { RerunRef } from "../../schema/words/event.ts";
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { beginning, eventPages, foldRow, isMarker, startingPointUpTo } from "../orchestration/memory/load-execution.ts";
 import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
+import type { RerunInput } from "../orchestration/orchestrator.ts";
 
 /** What is known of executions and their results beside the logs. */
 export interface OriginalFacts {
@@ -45,7 +52,7 @@ export interface PreparedRerun {
   /** The execution that was read: the one that is asked for, or one that it repeats. */
   sourceId: string;
   /** Absent: it begins with its first step. */
-  restored?: { workload: JsonObject; events(at: number): FlowEvent[] };
+  restored?: NonNullable<RerunInput["restored"]>;
 }
 
 /**
@@ -186,7 +193,7 @@ export async function prepareRerun(
     sourceId: source.state.executionId,
     restored: {
       workload: start.workload,
-      events: (now) => start.events.map((event) => ({ ...event, at: now })),
+      events: (now, given) => withGiven(start.events, given).map((event) => ({ ...event, at: now })),
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { GivenDecision } from "../../engine/decide/approvals.ts";
+import type { RerunEdits } from "../../engine/rerun/restore-state.ts";
 import type { Acceptance } from "../../engine/state/accept.ts";
 import type { ExecutionState, StepStatus } from "../../engine/state/state.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -64,8 +65,8 @@ export interface RerunInput {
   /** What is taken over; absent: it begins with its first step. */
   restored?: {
     workload: JsonObject;
-    /** Its events after the first, as of a moment. */
-    events(at: number): FlowEvent[];
+    /** Its events after the first, as of a moment, with what it was given, sealed. */
+    events(at: number, given: Pick<RerunEdits, "input" | "stepInput">): FlowEvent[];
   };
 }
 

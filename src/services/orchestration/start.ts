@@ -4,6 +4,7 @@ import { startLabels } from "../../engine/decide/start-labels.ts";
 import { timeLimit } from "../../engine/decide/time-limit.ts";
 import type { EngineEnv } from "../../engine/env.ts";
 import type { Program } from "../../engine/program/program.ts";
+import type { RerunEdits } from "../../engine/rerun/restore-state.ts";
 import type { SealedDecisions } from "../../engine/sealing/decision-sealing.ts";
 import { emptyState } from "../../engine/state/state.ts";
 import { openAccount } from "../../language/expression/parsing/budget.ts";
@@ -11,6 +12,7 @@ import { type LoadedReferences, loadedReferences } from "../../language/template
 import type { ExecutionStart } from "../../ports/execution-store.ts";
 import type { TraceRef } from "../../schema/words/command.ts";
 import { defined } from "../../schema/words/defined.ts";
+import type { RerunRef } from "../../schema/words/event.ts";
 import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import type { DeclaredInputs } from "../../schema/words/playbook.ts";
 import { otherBody } from "../errors.ts";
@@ -73,12 +75,12 @@ async function begin(
   const references = loadedReferences(decisions.store);
   const { sealing } = decisions;
   const engineEnv = { now: now(), newId: () => String(applyDeps.newId()), references, env, sealing };
-  const given = await sealedInput(input, decisions, source.program.playbook.inputs);
+  const given = await sealedGiven(input, decisions, source.program.playbook.inputs);
   const request = await requestOf(parts, input, source.program, { executionId, given, sealedUnder });
   const first = await references.evaluate(() =>
     startExecution(request, source.program, { ...engineEnv, account: openAccount() }),
   );
-  const restored = input.rerun?.restored?.events(first.at) ?? [];
+  const restored = input.rerun?.restored?.events(first.at, given.edits) ?? [];
   const events = [first, ...(sealing === undefined ? restored : restored.map((event) => sealing.event(event)))];
   const limitMs = await references.evaluate(() =>
     timeLimit(source.program, first.workload, { ...engineEnv, account: openAccount() }),
@@ -125,20 +127,20 @@ async function requestOf(
   parts: OrchestratorParts,
   input: StartInput,
   { playbook }: Program,
-  { executionId, given, sealedUnder }: { executionId: string; given: JsonObject; sealedUnder: string | undefined },
+  { executionId, given, sealedUnder }: { executionId: string; given: Given; sealedUnder: string | undefined },
 ): Promise<StartRequest> {
   const trace = traceOf(parts, executionId, input.traceparent);
   return {
     executionId,
     catalogId: input.entry.catalogId,
-    input: given,
+    input: given.input,
     ...(input.parent !== undefined && { parent: input.parent }),
     ...(input.target !== undefined && { target: input.target }),
     ...(trace !== undefined && { trace }),
     ...defined({
       sealedUnder,
-      rerun: input.rerun?.ref,
-      workload: recordedWorkload(input.rerun, given),
+      rerun: given.ref,
+      workload: recordedWorkload(input.rerun, given.input),
     }),
     // Most playbooks declare no inputs, and need no checker.
     ...(playbook.inputs !== undefined && {
@@ -159,20 +161,33 @@ async function labelsOf(
   return await references.evaluate(() => startLabels(program, workload, given, { ...env, account: openAccount() }));
 }
 
-/** The input with a token for an agent sealed; what a rerun was given is a secret of its first events too, wherever it stands in them. */
-async function sealedInput(
+/** What a start was given, with its secrets sealed. */
+interface Given {
+  input: JsonObject;
+  /** Of a rerun: what it was asked for, and what of that it begins with. */
+  ref?: RerunRef;
+  edits: Pick<RerunEdits, "input" | "stepInput">;
+}
+
+/** A secret that a rerun was given is one of its first events too, wherever it stands in them. */
+async function sealedGiven(
   { input, rerun }: StartInput,
   decisions: SealedDecisions,
   declared: DeclaredInputs | undefined,
-): Promise<JsonObject> {
+): Promise<Given> {
   const sealed = await decisions.input(input, declared);
-  if (rerun === undefined) return sealed;
+  const edits: Given["edits"] = { input: {}, stepInput: {} };
+  if (rerun === undefined) return { input: sealed, edits };
   if (sealed !== input) decisions.sealing?.open(sealed);
-  for (const given of Object.values(rerun.ref.step_input ?? {})) {
-    const own = await decisions.input(given);
-    if (own !== given) decisions.sealing?.open(own);
+  for (const key of rerun.ref.input ?? []) setOwn(edits.input, key, own(sealed, key));
+  const { step_input: asked } = rerun.ref;
+  if (asked === undefined) return { input: sealed, ref: rerun.ref, edits };
+  for (const [step, keys] of Object.entries(asked)) {
+    const given = await decisions.input(keys, declared);
+    if (given !== keys) decisions.sealing?.open(given);
+    setOwn(edits.stepInput, step, given);
   }
-  return sealed;
+  return { input: sealed, ref: { ...rerun.ref, step_input: edits.stepInput }, edits };
 }
 
 /** The workload that a rerun takes over, with its edited keys as the input has them: secrets among these are sealed there. */

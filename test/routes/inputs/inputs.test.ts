@@ -99,6 +99,51 @@ test("a rerun with edited inputs is checked, and seals what it was given", async
   }
 });
 
+/** All that is kept of an execution, of bulk operations, and in the audit log, as the database has it. */
+const keptOf = async (id: string) => {
+  const rows = await sql<{ text: string }[]>`
+    select l::text as text from flow.event_log l where execution_id = ${id}
+    union all select e::text from flow.execution e where execution_id = ${id}
+    union all select s::text from flow.execution_snapshot s where execution_id = ${id}
+    union all select b::text from flow.bulk b
+    union all select a::text from auth.audit_log a`;
+  return rows.map(({ text }) => text).join("\n");
+};
+
+test("a secret that a rerun is given, however short, is nowhere in clear: log, plan, lineage, bulk, audit", async () => {
+  const id = await run({ day: "2026-01-31", password: "first password" });
+  const edits = { input: { password: "qz7" }, step_input: { one: { password: "xj9", access_token: "wv8" } } };
+  const shown: unknown[] = [];
+  for (const from of ["start", ["one"]]) {
+    const plan = await work.post(`/api/executions/${id}/rerun`, { from, ...edits, dry_run: true });
+    const { status, body } = await work.post(`/api/executions/${id}/rerun`, { from, ...edits, reason: "again" });
+    assert.equal(status, 202, JSON.stringify(body));
+    const again = String(body["execution_id"]);
+    await work.runToEnd(again);
+    for (const path of ["", "/events?limit=500", "/lineage", "/state"])
+      shown.push((await work.get(`/api/executions/${again}${path}`)).body);
+    shown.push(plan.body, body, await keptOf(again));
+  }
+  const filter = { execution_ids: [id] };
+  const bulk = await work.post("/api/executions/bulk", {
+    action: "rerun",
+    filter,
+    options: { from: ["one"], variables: { v: "qz7" }, ...edits },
+  });
+  assert.equal(bulk.status, 202, JSON.stringify(bulk.body));
+  const operation = `/api/executions/bulk/${String(bulk.body["bulk_id"])}`;
+  while (await api.service.bulk.workOff());
+  const { body: told } = await work.get(operation);
+  const [{ new_execution_id: begun }] = told["started"] as [{ new_execution_id: string }];
+  await work.runToEnd(begun);
+  const [row] = await sql<{ text: string }[]>`select b::text as text from flow.bulk b`;
+  shown.push(told, row?.text, (await work.get(`/api/executions/${begun}/events?limit=500`)).body);
+  const all = JSON.stringify(shown);
+  assert.match(all, /\[secret\]/);
+  assert.doesNotMatch(all, /first password|xj9|wv8/);
+  assert.doesNotMatch(JSON.stringify(shown.slice(0, -1)), /qz7/);
+});
+
 test("a call by another playbook is checked: the step that calls fails with what is wrong", async () => {
   await work.register("in/calls", `  - { step: call, tool: { kind: playbook, path: in/load, input: { day: 3 } } }\n`);
   const parent = await work.execute("in/calls");

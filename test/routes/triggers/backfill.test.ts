@@ -221,8 +221,15 @@ test("a key begins one backfill; called again without, the same times start agai
 test("two servers work on one backfill, and one dies with items begun: each time starts one execution", async () => {
   const id = await register("f/two", DAILY);
   const bulkId = await begin(id, { ...JANUARY, max_active: 5 });
-  const { executions, access, triggers } = elsewhere.service;
-  const parts = { executions, access, triggers, busy: () => performance.now(), onFault: assert.fail };
+  const { executions, access, triggers, sealing } = elsewhere.service;
+  const parts = {
+    executions,
+    access,
+    triggers,
+    sealerOf: sealing.sealerOf,
+    busy: () => performance.now(),
+    onFault: assert.fail,
+  };
   const database = api.database;
   // It starts what it has begun, and then its answers are lost: the fires are written, what came of the items is not.
   const lost = {

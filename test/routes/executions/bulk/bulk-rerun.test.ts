@@ -85,6 +85,9 @@ test("a new execution says what started it and what it repeats, and is found by 
   await workOff();
   const [{ new_execution_id: begun }] = (await find(operation))["started"] as [{ new_execution_id: string }];
   const { body } = await work.get(`/api/executions/${begun}`);
+  // What is replaced may be confidential: it is read with the key of the operation alone.
+  assert.deepEqual((await find(operation))["options"], { reason: "wrong day", input: { who: "[secret]" } });
+  assert.equal((body["workload"] as Body)["who"], "you");
   assert.deepEqual(body["started_by"], { kind: "bulk", id: operation, name: null });
   assert.equal(body["rerun_of"], id);
   const lineage = (await work.get(`/api/executions/${begun}/lineage`)).body["ancestors"] as Body[];
@@ -139,9 +142,10 @@ test("a preview shows what would run of the newest, and why some would fail, and
 
 /** The operations of a server that may die: what it waits for then never comes. */
 function server(holder: string, { leaseMs = 5_000, rerun }: { leaseMs?: number; rerun?: Executions["rerun"] } = {}) {
-  const { executions, access, triggers } = elsewhere.service;
+  const { executions, access, triggers, sealing } = elsewhere.service;
   const given = { ...executions, ...(rerun !== undefined && { rerun }) };
-  const rest = { access, triggers, busy: () => performance.now(), onFault: assert.fail };
+  const { sealerOf } = sealing;
+  const rest = { access, triggers, sealerOf, busy: () => performance.now(), onFault: assert.fail };
   return createBulkOperations({ database: api.database, executions: given, holder, leaseMs, ...rest });
 }
 

@@ -113,12 +113,13 @@ test("what a server had begun when it died is decided again by another, and coun
 test("two servers work on one operation at once: nothing is counted twice", async () => {
   await many("b/gone", 60);
   const id = await start({ action: "cancel", filter: { path: "b/gone", status: "RUNNING" } });
-  const { executions, access, triggers } = elsewhere.service;
+  const { executions, access, triggers, sealing } = elsewhere.service;
   const parts = {
     database: api.database,
     executions,
     access,
     triggers,
+    sealerOf: sealing.sealerOf,
     busy: () => performance.now(),
     onFault: assert.fail,
   };
