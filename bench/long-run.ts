@@ -1,9 +1,14 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inheritedEnvironment } from "../src/platform/config/config.ts";
 import { type Database, openDatabase } from "../src/repositories/database/database.ts";
 import { migrate } from "../src/repositories/database/migrate.ts";
 import { type Api, buildApi, call } from "./candidates/api-in-process.ts";
+import { startChild } from "./candidates/child.ts";
+import { PROGRAM, readyAt } from "./candidates/flow.ts";
+import { openClient } from "./candidates/http-client.ts";
 import { type BenchPostgres, startBenchPostgres } from "./candidates/postgres.ts";
 import { type ProcessTime, parentOf, timeOfTree } from "./candidates/process-time.ts";
 import { type Measurement, quantile } from "./report/measurement.ts";
@@ -66,9 +71,10 @@ export async function benchLongRun(isQuick: boolean, log: (line: string) => void
   try {
     const measured: Measurement[] = [];
     for (const shape of isQuick ? [loop(40_000), cycle(20)] : [loop(460_000), cycle(200)]) {
-      const database = openDatabase(await postgres.createDatabase(shape.path.replace(/\W/g, "_")));
+      const databaseUrl = await postgres.createDatabase(shape.path.replace(/\W/g, "_"));
+      const database = openDatabase(databaseUrl);
       await migrate(database);
-      measured.push(...(await benchShape(shape, { database, folder, postgres, log })));
+      measured.push(...(await benchShape(shape, { database, databaseUrl, folder, postgres, log })));
       await database.close();
     }
     return measured;
@@ -80,12 +86,14 @@ export async function benchLongRun(isQuick: boolean, log: (line: string) => void
 
 interface Bench {
   database: Database;
+  databaseUrl: string;
   folder: string;
   postgres: BenchPostgres;
   log(line: string): void;
 }
 
-async function benchShape(shape: Shape, { database, folder, postgres, log }: Bench): Promise<Measurement[]> {
+async function benchShape(shape: Shape, bench: Bench): Promise<Measurement[]> {
+  const { database, folder, postgres, log } = bench;
   const anew = async <T>(work: (api: Api) => Promise<T>, isWarm = true): Promise<T> => {
     const api = buildApi(database, folder);
     try {
@@ -136,10 +144,59 @@ async function benchShape(shape: Shape, { database, folder, postgres, log }: Ben
     ...(await figures("plan of a rerun from the last step", (api) => rerun(api, { dry_run: true }), TARGET_MS)),
     ...(await figures("rerun from the last step, to its end", (api) => rerun(api, {}), TARGET_MS)),
     { name: `${name} the same, first call to a server that has just started`, value: cold.wallMs, unit: "ms" },
+    ...(await overHttp(id, name, bench)),
     ...(await figures("state near its beginning", state(first))),
     ...(await figures("state in its middle", state(middle))),
     ...(await figures("state at its end", state(last))),
   ];
+}
+
+/** The same with a server in a process of its own, by calls over a port: what people wait for. */
+async function overHttp(
+  executionId: string,
+  name: string,
+  { databaseUrl, folder: cwd, log }: Bench,
+): Promise<Measurement[]> {
+  const env = {
+    ...inheritedEnvironment(),
+    ...{ FLOW_LOG_LEVEL: "warn", FLOW_HOME: cwd, FLOW_DATABASE_URL: databaseUrl, FLOW_PURE_STEPS: "server" },
+    FLOW_ENCRYPTION_KEYS: `bench:${randomBytes(32).toString("base64")}`,
+  };
+  const server = startChild(process.execPath, [PROGRAM, "serve", "--role", "server", "--port", "0"], { cwd, env });
+  try {
+    const client = openClient(await server.before("is not ready", readyAt(server)));
+    const rerun = async () => {
+      const began = performance.now();
+      const path = `/api/executions/${executionId}/rerun`;
+      // The answers of the API.
+      const { execution_id: id } = (await client.post(path, { from: ["last"] })) as { execution_id: string };
+      const answered = performance.now() - began;
+      const result = await client.get(`/api/executions/${id}/result?wait_ms=${WAIT_MS}`);
+      const { status } = result as { status: string };
+      if (status !== "COMPLETED") throw new Error(`The rerun is ${status}`);
+      return { answered, ended: performance.now() - began };
+    };
+    const times = [];
+    for (let at = 0; at <= CALLS; at += 1) times.push(await rerun());
+    log(
+      `  over HTTP: ${times.map(({ answered, ended }) => `${answered.toFixed(0)}/${ended.toFixed(0)}`).join(", ")} ms`,
+    );
+    await client.close();
+    const [first, ...next] = times;
+    const what = `${name} rerun from the last step over HTTP, a server of its own process`;
+    const goal = { unit: "ms", target: TARGET_MS, better: "less" } as const;
+    return [
+      { name: `${what}, its first call, to the end`, value: first?.ended ?? Number.NaN, ...goal },
+      { name: `${what}, to the answer, slowest of ${CALLS}`, value: slowest(next.map((one) => one.answered)), ...goal },
+      { name: `${what}, to the end, slowest of ${CALLS}`, value: slowest(next.map((one) => one.ended)), ...goal },
+    ];
+  } finally {
+    await server.stop();
+  }
+}
+
+function slowest(times: readonly number[]): number {
+  return quantile(times, 1);
 }
 
 async function register(app: Api["app"], { path, workflow }: Shape): Promise<void> {

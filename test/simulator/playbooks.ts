@@ -251,6 +251,32 @@ workflow:
   - { step: join, tool: { kind: wait, signal: never, timeout: 3, on_timeout: continue }, next: [end] }
   - { step: end, tool: { kind: noop, result: { n: "{{ n }}", items: "{{ each.results | map(attribute='data') | list }}", how: "{{ join.outcome }}" } } }
 `,
+  "retries that are parked": `
+workflow:
+  - { step: start, tool: { kind: noop, result: { n: 1 } }, next: [piped, each, limited] }
+  - step: piped
+    tool:
+      - { name: one, kind: noop, result: { v: 3 }, set: { x: "{{ output.v + 1 }}" } }
+      - name: two
+        kind: noop
+        flaky: 2
+        result: { w: "{{ x + one.v }}" }
+        spec: { policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 3, backoff: fixed, delay: 12, set: { ctx.tried: "{{ _attempt }}" } } }] } }
+    next: join
+  - step: each
+    loop: { in: 3, iterator: i, spec: { mode: parallel, max_in_flight: 2, policy: { exec: distributed } } }
+    tool:
+      kind: noop
+      flaky: 1
+      result: { square: "{{ i * i }}" }
+      spec: { policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 2, delay: 10.001 } }] } }
+    next: { arcs: [{ step: join, when: "event.name == 'loop.done'" }] }
+  - step: limited
+    spec: { timeout: 20 }
+    tool: { kind: noop, fail: true, spec: { policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 9, backoff: fixed, delay: 3600 } }] } } }
+    next: { arcs: [{ step: join, when: "event.name == 'step.failed'", set: { why: "{{ output.error.code }}" } }] }
+  - { step: join, tool: { kind: noop, result: { w: "{{ piped.two.w }}", tried: "{{ tried }}", last: "{{ each.results[2].square }}", why: "{{ why }}" } } }
+`,
   "calls in a loop, of calls, and one that fails": `
 workflow:
   - { step: start, tool: { kind: noop, result: { n: 2 } }, set: { ctx.n: "{{ start.n }}" }, next: [each, deep, bad] }

@@ -14,7 +14,7 @@ import { simulate } from "./simulate.ts";
  * in memory; clocks jump (see faults.ts for all of it, invariants.ts for what must hold afterwards). Each run is compared
  * with the same playbook in the local runtime.
  *
- * `npm test` runs 600 seeds that are always the same, twenty-six of each playbook, and 200 that no run had before: a fault that one run in
+ * `npm test` runs 600 seeds that are always the same, twenty-five of each playbook, and 200 that no run had before: a fault that one run in
  * 20,000 shows is found within weeks, and the many thousands between are not run again and again. `npm run simulate` runs ten thousand.
  * FLOW_SIMULATOR_SEEDS=100000 runs more seeds, FLOW_SEED=4711 only that one.
  */

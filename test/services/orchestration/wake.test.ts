@@ -4,6 +4,7 @@ import { systemClock } from "../../../src/adapters/system-clock.ts";
 import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
 import type { ParkedWork } from "../../../src/schema/words/command.ts";
 import type { OrchestratorDeps } from "../../../src/services/orchestration/orchestrator.ts";
+import { DUE_MAX } from "../../../src/services/orchestration/wake.ts";
 import { createPureSteps } from "../../../src/worker/command/pure-steps.ts";
 import { createMemoryStore } from "../../support/engine/memory-store.ts";
 import { openOrchestrator, type TestOrchestrator } from "../../support/engine/orchestrator.ts";
@@ -187,5 +188,47 @@ test("many waits that are over at once go on without their executions being load
     await new Promise((resolve) => setImmediate(resolve));
   }
   assert.ok(loads <= count, `${loads} loads`);
+  assert.deepEqual(service.faults, []);
+});
+
+test("what is due is woken no faster than it goes on: a thousand at most, and not while more than a thousand jobs wait", async () => {
+  const service = serve(true, () => 0, { queueMax: 10 * DUE_MAX });
+  const { orchestrator, store } = service;
+  const executionId = await service.start(WAIT);
+  service.move(HOUR_MS);
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { flush, takeDueWaits } = store;
+  store.flush = async (...about) => {
+    await released;
+    return await flush(...about);
+  };
+  const taken: [depth: number, limit: number][] = [];
+  store.takeDueWaits = async (leaseMs, limit) => {
+    taken.push([orchestrator.queueDepth(), limit]);
+    return await takeDueWaits(leaseMs, limit);
+  };
+  const turns = async (count: number) => {
+    for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const starts: Promise<unknown>[] = [];
+  const entry = { catalogId: "1", path: "p", version: 1 };
+  while (orchestrator.queueDepth() <= DUE_MAX) {
+    for (let more = 0; more < 100; more += 1) starts.push(orchestrator.start({ entry, input: {} }));
+    await turns(3);
+  }
+  const woken = orchestrator.recovery.wake();
+  await turns(50);
+  assert.equal(taken.length, 0, "It waits until what was asked for before has gone on");
+  assert.equal(types(service, executionId).includes("command.woken"), false);
+  release();
+  assert.equal(await woken, 1);
+  const [depth = 0, limit] = taken[0] ?? [];
+  assert.equal(limit, DUE_MAX);
+  assert.ok(depth <= DUE_MAX, `${depth} jobs waited when it was taken`);
+  await Promise.all(starts);
+  assert.equal(status(service, executionId), "COMPLETED");
   assert.deepEqual(service.faults, []);
 });

@@ -3,6 +3,7 @@ import type { ExecutionState } from "../../../src/engine/state/state.ts";
 import { ResultView } from "../../../src/language/views/result-view.ts";
 import { type LocalDeps, runExecution } from "../../../src/local/execution.ts";
 import type { ChildRunner } from "../../../src/ports/children.ts";
+import { type EventRecord, toRecord } from "../../../src/schema/rules/event-record.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { TaskError } from "../../../src/schema/words/outcome.ts";
 import { createSteppedClock } from "../../../src/testing/stepped-clock.ts";
@@ -45,7 +46,18 @@ export function expectedOutcome(playbook: Simulated): Promise<Json> {
   return outcome;
 }
 
-async function runLocally({ path, rows, signals, isRacy }: Simulated): Promise<Json> {
+async function runLocally(playbook: Simulated): Promise<Json> {
+  const { state, payloads } = await localRun(playbook);
+  return outcomeOf(state, payloads, playbook.isRacy);
+}
+
+/** A run of the local runtime, in virtual time, with the tools of the simulation: its end, its stored results, and its own log. */
+export async function localRun({
+  path,
+  rows,
+  signals,
+}: Simulated): Promise<{ state: ExecutionState; payloads: Map<string, Json>; log: EventRecord[] }> {
+  const log: EventRecord[] = [];
   const clock = createSteppedClock(Date.UTC(2026, 0, 1));
   const payloads = new Map<string, Json>();
   const script = {
@@ -92,10 +104,16 @@ async function runLocally({ path, rows, signals, isRacy }: Simulated): Promise<J
     newId,
     capacity: 4,
     signals: signals.map((signal, index) => ({ signal, afterMs: index * 100 })),
-    observe: () => undefined,
+    observe({ executionId, path: name }, events) {
+      // Those that it calls come later.
+      if (executionId !== (log[0]?.execution_id ?? executionId)) return;
+      for (const event of events) {
+        log.push(toRecord(event, { executionId, path: name, catalogId: path, eventId: log.length + 1 }));
+      }
+    },
   };
   const state = await clock.runUntil(run(path, {}));
-  return outcomeOf(state, payloads, isRacy);
+  return { state, payloads, log };
 }
 
 const NEVER_ABORTED = new AbortController().signal;

@@ -97,7 +97,8 @@ function endedStaysEnded({ tables: { store }, ledger }: Simulation): void {
 /** 5: what was reported was done; nothing was done more often than its command was claimed; once where claimed once. */
 function effectsAreCounted({ tables: { store }, ledger }: Simulation): void {
   assert.deepEqual(ledger.breaches, []);
-  const claims = new Map(commandStories(store).map((story) => [story.commandId, story.claims]));
+  // A claim under which a command was parked has run its task too.
+  const claims = new Map(commandStories(store).map(({ commandId, claims, parks }) => [commandId, claims + parks]));
   for (const [taskRunId, effects] of ledger.effects) {
     const attempts = claims.get(taskRunId.split("-")[0] ?? "") ?? 0;
     const seen = new Set(effects.map(({ run, attempt }) => `${attempt}/${run}`));
@@ -116,6 +117,8 @@ function effectsAreCounted({ tables: { store }, ledger }: Simulation): void {
     if (event.type !== "task.done" || hasNoEffects(record.catalog_id, event)) continue;
     // Its input could not be made: after a step that was skipped, what templates name may be missing.
     if (event.error?.code === "CANCELLED" || event.error?.kind === "template") continue;
+    // The time of its step was over before it was done.
+    if (event.error?.code === "TIMEOUT") continue;
     const effects = ledger.effects.get(event.task_run_id) ?? [];
     const isDone = effects.some(({ run, attempt }) => run === event.run && attempt === event.attempt);
     assert.ok(isDone, `${event.task_run_id} was reported and never done`);
