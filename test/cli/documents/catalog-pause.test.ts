@@ -15,7 +15,7 @@ test("a paused path says so, its starts say why, and it is started again after r
   assert.equal(paused.code, 0, paused.stderr);
   assert.match(
     paused.stdout,
-    /^etl\/load is paused since \S+: the warehouse is down\nWhat runs goes on\. Next: flow catalog resume etl\/load\n$/,
+    /^etl\/load is paused since \S+: the warehouse is down\nRunning executions continue\. Next: flow catalog resume etl\/load\n$/,
   );
   assert.match((await run("catalog", "list", "--prefix", "etl/")).stdout, /PAUSED\netl\/load .* since \S+\n/);
   const refused = await run("run", "etl/load");

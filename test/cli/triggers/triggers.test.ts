@@ -97,7 +97,7 @@ test("a backfill without a range, with a wrong one, or of a trigger that has no 
   const from = ["--from", "2026-01-01"];
   const to = ["--to", "2026-02-01"];
   for (const [words, message] of [
-    [["reports/weekly", ...from], /Which times\? Say it with --to/],
+    [["reports/weekly", ...from], /Which times\? Give --to/],
     [["reports/weekly", ...from, ...to, "--max-active", "0"], /--max-active is a whole number from 1 to 1000; got '0'/],
     [["reports/weekly", ...from, ...to, "--max-active", "1001"], /--max-active is a whole number/],
     [["reports/weekly", ...from, ...to, "--order", "random"], /--order/],
