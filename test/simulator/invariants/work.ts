@@ -25,6 +25,15 @@ const PATIENCE_MS = 1_500;
 /** How often servers look for commands that they got no notice of, and how long this may take. */
 const POLL_MS = 6_000;
 
+/** Times of a command, milliseconds since 1970: from its issue, or from its last wake, to its end, or until it was parked. */
+interface Life {
+  execution: string;
+  issued: number;
+  claimed: number;
+  ended: number;
+  slots: number;
+}
+
 /**
  * Where nothing broke, no command waits while a worker has room; where only notices were lost, it is found by polling. In the
  * end it would be found in any case, and the delay would not be noticed.
@@ -35,13 +44,16 @@ function noTimeIsWasted({ tables: { store }, faults: { counts }, slots, interfer
   const broken = (Object.keys(counts) as (keyof FaultPlan)[]).filter((kind) => counts[kind] > 0);
   if (broken.some((kind) => !kind.startsWith("notice"))) return;
   const patienceMs = broken.length === 0 ? PATIENCE_MS : PATIENCE_MS + POLL_MS;
-  const lives = new Map<string, { execution: string; issued: number; claimed: number; ended: number; slots: number }>();
+  const lives = new Map<string, Life>();
+  /** What came before a command was parked. */
+  const before: Life[] = [];
   for (const record of records(store.events)) {
     const { event_type, command_id, execution_id: execution, created_at } = record;
     const at = Date.parse(created_at);
     // What waited for the end of a pause begins to wait then.
     if (event_type === "execution.resumed") {
-      for (const life of lives.values()) if (life.execution === execution && life.claimed > at) life.issued = at;
+      for (const life of lives.values())
+        if (life.execution === execution && life.claimed > at && life.issued < at) life.issued = at;
     }
     if (typeof command_id !== "string") continue;
     const life = lives.get(command_id) ?? {
@@ -52,11 +64,14 @@ function noTimeIsWasted({ tables: { store }, faults: { counts }, slots, interfer
     life.ended = at;
     if (event_type === "command.claimed") life.claimed = at;
     if (event_type === "command.woken") life.issued = at;
+    if (event_type !== "command.parked") continue;
+    before.push({ ...life });
+    Object.assign(life, { issued: Number.POSITIVE_INFINITY, claimed: Number.POSITIVE_INFINITY });
   }
   for (const [commandId, { issued, claimed, ended }] of lives) {
     const at = issued + patienceMs;
     if (Math.min(claimed, ended) <= at) continue;
-    const busy = [...lives.values()].filter((life) => life.claimed <= at && life.ended + PATIENCE_MS > at);
+    const busy = [...before, ...lives.values()].filter((life) => life.claimed <= at && life.ended + PATIENCE_MS > at);
     const taken = busy.reduce((sum, life) => sum + life.slots, 0);
     assert.ok(taken >= slots, `Command ${commandId} waits, and ${taken} of ${slots} slots are taken`);
   }
