@@ -99,7 +99,7 @@ function viewsOf(runs: Runs): readonly View[] {
     [`/executions/${retrying}`, "run-retrying", /retr/i],
     [`/executions/${paused}`, "run-paused", "The bank is closed for an hour"],
     [`/executions/${loop}`, "run-loop", "check", unfolded("check")],
-    [`/executions/${month}`, "run-nested", "weeks", unfolded("weeks")],
+    [`/executions/${month}`, "run-nested", "weeks", unfolded("weeks", "item 0", "days", "item 0")],
     [`/executions/${failed}`, "rerun", "the ledger is closed", rerunDialog],
     ["/catalog", "playbooks", "shop/settle_orders"],
     ["/entry/shop/settle_orders", "playbook", "Slowest steps"],
@@ -116,9 +116,15 @@ function viewsOf(runs: Runs): readonly View[] {
   ];
 }
 
-/** Unfolds a step of the trace. */
-function unfolded(step: string) {
-  return (page: Page) => page.getByRole("button", { name: `Unfold ${step}` }).click();
+/** Unfolds rows of the trace, one after the other: a name that is there twice means the lower one, which is still folded. */
+function unfolded(...names: readonly string[]) {
+  return async (page: Page) => {
+    for (const name of names)
+      await page
+        .getByRole("button", { name: `Unfold ${name}`, exact: true })
+        .first()
+        .click();
+  };
 }
 
 async function rerunDialog(page: Page): Promise<void> {

@@ -190,6 +190,8 @@ test("a step of an open execution is queued, retrying or waiting where it is", (
     "paid [WAITING] waits for signal paid",
     "crunch [RUNNING]",
   ]);
+  const [train] = rows(traced({ ...of, status: "PAUSED" })).map(line);
+  assert.equal(train, "train [QUEUED] paused", "no worker may take it");
 });
 
 /** A loop whose items came out as the letters say: `g` well, `b` badly, `r` runs; of others nothing is known. */

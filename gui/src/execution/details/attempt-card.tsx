@@ -95,23 +95,22 @@ function nextRunOf(
 }
 
 function Facts({ attempt, isOver }: { attempt: Attempt; isOver: boolean }): ReactNode {
-  const { claimedAt, endedAt, issuedAt, worker } = attempt;
+  const { claimedAt, endedAt, issuedAt, parked, worker } = attempt;
   const waited = claimedAt ?? endedAt;
   return (
     <p className="quiet facts-line">
-      {(waited !== undefined || worker === undefined) && (
+      {waited !== undefined && (
         <span>
-          waited{" "}
-          <b>
-            {waited !== undefined ? durationText(Math.max(0, waited - issuedAt)) : isOver ? "to the end" : "until now"}
-          </b>
+          waited <b>{durationText(Math.max(0, waited - issuedAt))}</b>
         </span>
       )}
-      {claimedAt !== undefined && (
+      {waited === undefined && worker === undefined && <span>{isOver ? "was never taken" : "not taken yet"}</span>}
+      {claimedAt !== undefined && endedAt !== undefined && (
         <span>
-          ran <b>{endedAt !== undefined ? durationText(Math.max(0, endedAt - claimedAt)) : "until now"}</b>
+          ran <b>{durationText(Math.max(0, endedAt - claimedAt))}</b>
         </span>
       )}
+      {claimedAt !== undefined && endedAt === undefined && !parked && <span>still running</span>}
       {worker !== undefined && (
         <span>
           on <b>{worker}</b>

@@ -44,7 +44,7 @@ export function stepNote(
   if (step.loop === undefined && attempts > 1) parts.push(`attempt ${attempts}`);
   const wait = (execution.waiting_for ?? []).find((each) => each.step === step.name && each.kind !== "retry");
   if (state === "WAITING" && wait !== undefined) parts.push(waitText(wait.kind, wait.name));
-  if (state === "QUEUED") parts.push("waits for a worker");
+  if (state === "QUEUED") parts.push(execution.status === "PAUSED" ? "paused" : "waits for a worker");
   if (state === "RETRYING") parts.push("waits to retry");
   return parts.join(" · ");
 }
