@@ -104,6 +104,7 @@ function viewsOf(runs: Runs): readonly View[] {
     ["/catalog", "playbooks", "shop/settle_orders"],
     ["/entry/shop/settle_orders", "playbook", "Slowest steps"],
     ["/entry/shop/settle_orders?tab=run", "run-form", "orders"],
+    ["/entry/shop/settle_orders?tab=document", "source", "apiVersion"],
     ["/register?from=shop%2Fsettle_orders", "editor", "apiVersion"],
     [`/inbox?approval=${approval}`, "inbox", "Before you agree"],
     ["/triggers", "triggers", "after_settling"],

@@ -108,6 +108,15 @@ export function catalogEntry(path: string, version: string) {
   });
 }
 
+/** A text that was run without being registered. It never changes. */
+export function keptDraft(catalogId: string) {
+  return queryOptions({
+    queryKey: ["draft", catalogId],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) => api("GET /api/catalog/entries/:catalog_id", { params: { catalog_id: catalogId }, signal }),
+  });
+}
+
 function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== "")) as {
     [K in keyof T]?: Exclude<T[K], undefined>;

@@ -163,7 +163,11 @@ const catalog = createRoute({
 const register = createRoute({
   getParentRoute: () => root,
   path: "/register",
-  validateSearch: (search: Record<string, unknown>): { from?: string | undefined } => ({ from: text(search["from"]) }),
+  // The newest version of a path, or a draft by its catalog id; else a new document.
+  validateSearch: (search: Record<string, unknown>): { from?: string | undefined; draft?: string | undefined } => ({
+    from: text(search["from"]),
+    draft: id(search["draft"]),
+  }),
   component: lazyRouteComponent(() => import("../catalog/register/page.tsx"), "RegisterPage"),
 });
 

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { executionDetail, executionList } from "../api/queries.ts";
 import type { Execution } from "../api/types.ts";
 import { DiffView } from "../parts/json/diff-view.tsx";
+import { versionText } from "../parts/labels.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { momentText } from "../parts/time.ts";
 import { StepDifferences } from "./step-differences.tsx";
@@ -54,8 +55,8 @@ function Chooser({ execution, against }: { execution: Execution; against: string
           {!isListed && <option value={against}>{against}</option>}
           {others.map((row) => (
             <option key={row.execution_id} value={row.execution_id}>
-              {momentText(Date.parse(row.started_at)).slice(0, 19)} {row.status.toLowerCase()} v{row.version}{" "}
-              {row.execution_id}
+              {momentText(Date.parse(row.started_at)).slice(0, 19)} {row.status.toLowerCase()}{" "}
+              {versionText(row.version)} {row.execution_id}
             </option>
           ))}
         </select>
@@ -82,8 +83,8 @@ function Comparison({ execution, against }: { execution: Execution; against: str
         <Link to="/executions/$executionId" params={{ executionId: against }} className="mono">
           {against}
         </Link>{" "}
-        ({other.data.status.toLowerCase()}, {other.data.path} v{other.data.version}) to this one (
-        {execution.status.toLowerCase()}, v{execution.version}):
+        ({other.data.status.toLowerCase()}, {other.data.path} {versionText(other.data.version)}) to this one (
+        {execution.status.toLowerCase()}, {versionText(execution.version)}):
       </p>
       {other.data.path !== execution.path && <p className="hint tone-warn">That is a run of another playbook.</p>}
       <div className="split even">

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { type Answer, api } from "../api/client.ts";
 import type { Execution } from "../api/types.ts";
+import { versionText } from "../parts/labels.tsx";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
@@ -84,7 +85,7 @@ function Line({ row: { one, depth, by }, isOwn }: { row: Row; isOwn: boolean }):
   const { execution_id: id, path, version, status, started_at, deleted_at, changed } = one;
   const name = (
     <>
-      {path} <span className="quiet">v{version}</span>
+      {path} <span className="quiet">{versionText(version)}</span>
     </>
   );
   return (

@@ -3,7 +3,7 @@ import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { memo, type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { ExecutionItem } from "../api/types.ts";
-import { Labels } from "../parts/labels.tsx";
+import { Labels, versionText } from "../parts/labels.tsx";
 import { Ago, Lasting } from "../parts/now.tsx";
 import { isFinal } from "../parts/status.tsx";
 import { useIsNarrow } from "../parts/use-narrow.ts";
@@ -207,7 +207,7 @@ const Row = memo(function Row(props: RowProps): ReactNode {
         <Link to="/executions/$executionId" params={{ executionId: id }} className="open">
           {path}
         </Link>{" "}
-        <span className="quiet">v{row.version}</span> <Labels labels={labels} max={2} />
+        <span className="quiet">{versionText(row.version)}</span> <Labels labels={labels} max={2} />
       </td>
       <td className="now wide" title={error?.message}>
         <NowOrWhy of={row} />

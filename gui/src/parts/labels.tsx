@@ -32,3 +32,8 @@ export function Labels({
     </>
   );
 }
+
+/** A version as it stands behind a path. An execution of version 0 runs a text that was never registered. */
+export function versionText(version: number): string {
+  return version === 0 ? "draft" : `v${version}`;
+}

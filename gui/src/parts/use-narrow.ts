@@ -1,14 +1,21 @@
 import { useSyncExternalStore } from "react";
 
-/** Below this the page is that of a phone; the styles say the same. */
-const NARROW = matchMedia("(max-width: 720px)");
+/** Widths at which pages change: a phone's, and that from which two things stand side by side. The styles say the same. */
+const NARROWER = {
+  720: matchMedia("(max-width: 720px)"),
+  1100: matchMedia("(max-width: 1099px)"),
+};
 
-/** Whether the page is as narrow as a phone; followed while it changes. */
-export function useIsNarrow(): boolean {
-  return useSyncExternalStore(follow, () => NARROW.matches);
+/** Whether the page is narrower than so many pixels, a phone's width by default; followed while it changes. */
+export function useIsNarrow(than: keyof typeof NARROWER = 720): boolean {
+  const query = NARROWER[than];
+  return useSyncExternalStore(than === 720 ? followPhone : followBeside, () => query.matches);
 }
 
-function follow(listener: () => void): () => void {
-  NARROW.addEventListener("change", listener);
-  return () => NARROW.removeEventListener("change", listener);
+const followPhone = (listener: () => void) => follow(NARROWER[720], listener);
+const followBeside = (listener: () => void) => follow(NARROWER[1100], listener);
+
+function follow(query: MediaQueryList, listener: () => void): () => void {
+  query.addEventListener("change", listener);
+  return () => query.removeEventListener("change", listener);
 }

@@ -124,7 +124,7 @@ const NOW = built`now()`;
 export type Subject = { executionId: string } | { catalogId: string };
 
 /**
- * The catalog path of an execution, of a deleted one whose results others may still refer to, or of a catalog version; undefined if there is
+ * The catalog path of an execution, of a deleted one whose results others may still refer to, of a catalog version or of a draft; undefined if there is
  * no such row. Runs with most calls of a user,
  * hence tagged SQL: the builder would take 0.06 ms more of this process.
  */
@@ -137,7 +137,9 @@ export async function findPath({ sql }: Database, subject: Subject): Promise<str
           select path from flow.deleted_execution where execution_id = ${subject.executionId}
           limit 1`
       : await sql<RowOf<typeof CATALOG_PATH>[]>`
-          select ${CATALOG_PATH(sql)} from flow.catalog where catalog_id = ${subject.catalogId}`;
+          select ${CATALOG_PATH(sql)} from flow.catalog where catalog_id = ${subject.catalogId}
+          union all
+          select path from flow.draft where catalog_id = ${subject.catalogId}`;
   return row?.path;
 }
 

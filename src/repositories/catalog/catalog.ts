@@ -119,13 +119,15 @@ export async function findById({ db }: Database | Transaction, catalogId: string
   return rows[0];
 }
 
-/** The text of the entry with this id, or undefined. Without the document: its JSON may be a megabyte to parse. */
+/** The text of the entry or draft (version 0) with this id, or undefined. Without the document: its JSON may be a megabyte to parse. */
 export async function findText(
   { sql }: Database,
   catalogId: string,
 ): Promise<Pick<CatalogEntry, "path" | "version" | "content"> | undefined> {
   const [row] = await sql<Pick<CatalogEntry, "path" | "version" | "content">[]>`
-    select path, version, content from flow.catalog where catalog_id = ${catalogId}`;
+    select path, version, content from flow.catalog where catalog_id = ${catalogId}
+    union all
+    select path, 0, content from flow.draft where catalog_id = ${catalogId}`;
   return row;
 }
 

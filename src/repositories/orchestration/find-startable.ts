@@ -37,11 +37,15 @@ export async function findExecutableVersion(
   return row;
 }
 
-/** The entry with this id without its document, or undefined. */
+/** The entry or draft (version 0) with this id without its document, or undefined. */
 export async function findExecutableById({ sql }: Database, catalogId: string): Promise<Executable | undefined> {
   const [row] = await sql<Executable[]>`
     select c.catalog_id as "catalogId", c.path, c.version, c.kind, ${sql.unsafe(PAUSE)}
-    from flow.catalog as c left join flow.resource as r on r.path = c.path where c.catalog_id = ${catalogId}`;
+    from (
+      select catalog_id, path, version, kind from flow.catalog where catalog_id = ${catalogId}
+      union all
+      select catalog_id, path, 0, kind from flow.draft where catalog_id = ${catalogId}
+    ) as c left join flow.resource as r on r.path = c.path`;
   return row;
 }
 

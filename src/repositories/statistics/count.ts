@@ -10,8 +10,8 @@ import { uncountedExecution } from "../tables/statistic.ts";
 
 const ENDED = columnsOf(uncountedExecution, ["path", "status", "endedAt", "tally"]);
 
-/** An execution that has ended. */
-export type EndedExecution = RowOf<typeof ENDED>;
+/** An execution that has ended. A draft's counts nowhere: its figures would be taken for those of what is registered. */
+export type EndedExecution = RowOf<typeof ENDED> & { isDraft?: boolean };
 
 /** Takes the oldest executions that are not counted yet, at most `limit`. Others that count at the same time get other ones. */
 export async function takeUncounted({ sql }: Transaction, limit: number): Promise<EndedExecution[]> {
@@ -21,8 +21,9 @@ export async function takeUncounted({ sql }: Transaction, limit: number): Promis
       order by execution_id limit ${limit}
       for update skip locked
     )
-    delete from flow.uncounted_execution where execution_id in (select execution_id from taken)
-    returning ${ENDED(sql)}`;
+    delete from flow.uncounted_execution as u where execution_id in (select execution_id from taken)
+    returning ${ENDED(sql)}, exists (
+      select from flow.execution as e where e.execution_id = u.execution_id and e.version = 0) as "isDraft"`;
 }
 
 /**

@@ -56,3 +56,20 @@ export const catalog = flow.table(
     check("catalog_version", sql`version >= 1`),
   ],
 );
+
+/**
+ * Texts that were run without being registered: what executions of version 0 run. No list of the catalog reads them. Each is kept as long as
+ * an execution of it.
+ */
+export const draft = flow.table(
+  "draft",
+  {
+    /** Of the same source as those of versions. */
+    catalogId: id("catalog_id").primaryKey(),
+    path: name("path").notNull(),
+    kind: text("kind").$type<ResourceKind>().notNull(),
+    content: text("content").notNull(),
+    createdAt: createdAt(),
+  },
+  () => [check("draft_kind", sql`kind IN ('playbook', 'agent')`)],
+);

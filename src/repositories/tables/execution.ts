@@ -102,6 +102,8 @@ export const execution = flow.table(
     index("execution_for_deadline").on(table.deadlineAt).where(sql`deadline_at IS NOT NULL AND ended_at IS NULL`),
     // Lineage.
     index("execution_for_reruns").on(table.rerunOf, table.executionId).where(sql`rerun_of IS NOT NULL`),
+    // Whether a draft is still needed.
+    index("execution_for_drafts").on(table.catalogId).where(sql`version = 0`),
     // Whether results of an execution are still needed.
     index("execution_for_references").using("gin", table.refersTo).where(sql`refers_to IS NOT NULL`),
     uniqueIndex("execution_for_idempotency")

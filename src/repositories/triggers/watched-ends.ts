@@ -32,7 +32,7 @@ export async function takeWatchedEnds({ sql }: Database, leaseMs: number, limit:
 }
 
 /**
- * What has ended, by their ids; those that were deleted since are left out. Each walks back to where it came from: parents and originals are few,
+ * What has ended, by their ids; those that were deleted since are left out, and drafts, which start nothing of others. Each walks back to where it came from: parents and originals are few,
  * and a chain of triggers ends after {@link CHAIN_MAX}.
  */
 export async function readEnds({ sql }: Database, executionIds: readonly string[]): Promise<WatchedEnd[]> {
@@ -58,7 +58,7 @@ export async function readEnds({ sql }: Database, executionIds: readonly string[
     select e.execution_id as "executionId", e.path, e.status, e.result, e.error, e.ended_at as "endedAt",
       d.ancestors, d.chain
     from flow.execution as e join descent as d on d.root = e.execution_id
-    where e.ended_at is not null order by e.execution_id`;
+    where e.ended_at is not null and e.version > 0 order by e.execution_id`;
 }
 
 /** Forgets ends for which all triggers have fired. */

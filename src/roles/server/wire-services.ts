@@ -228,7 +228,7 @@ export function wireServices(deps: ServicesDeps): Services {
   const mayRead = checkReading({ database, access, audit });
   const secrets = secretsOf(deps, audit);
   const parts = { database, store, programs, orchestrator, reader, results, access, audit, onFault: fault };
-  const started = executionsOf({ ...parts, sealerOf: sealing.sealerOf }, deps);
+  const started = executionsOf({ ...parts, documents: deps.documents, sealerOf: sealing.sealerOf }, deps);
   return {
     ...{ orchestrator, watching, onParked },
     ...{ reader, results, checkReading: mayRead, sealing, keychain, keychainUpkeep },

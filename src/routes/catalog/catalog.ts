@@ -3,7 +3,6 @@ import type { CatalogItem } from "../../schema/api/catalog.ts";
 import { inputsOfDocument, schemaOfInputs } from "../../schema/inputs/declared-inputs.ts";
 import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
 import { uncoveredBy } from "../../schema/rules/access-cover.ts";
-import { pathRules } from "../../schema/rules/access-rules.ts";
 import type { TriggerOf } from "../../schema/triggers/trigger.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -11,12 +10,12 @@ import { isJsonObject, type JsonObject, own } from "../../schema/words/json.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
-import type { DocumentCaller } from "../../services/catalog/documents.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { checkPoolPath } from "../http/authenticate.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { type RouteHandler, serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
+import { documentCaller } from "./document-caller.ts";
 
 /** The catalog (interface specification, Catalog). */
 export function catalogRoutes(catalog: Catalog, audit: Pick<Audit, "record">) {
@@ -131,23 +130,6 @@ async function permitTriggers(
 }
 
 const VIEW_ONLY = { canExecute: false, canView: true, canModify: false };
-
-/** Longest document of a user who may register nothing: all they can do is have it read. */
-const UNREGISTERED_MAX = 64 * 1024;
-
-/** Who wants a document read. Throws `FlowError` TOO_LARGE for one that this caller can have no use for. */
-function documentCaller(c: Context<RouteEnvironment>, content: string): DocumentCaller {
-  const { user, role } = c.var;
-  const mayRegister = user === undefined || pathRules(user.playbooks, "modify")?.length !== 0;
-  if (!mayRegister && content.length > UNREGISTERED_MAX) {
-    const most = UNREGISTERED_MAX.toLocaleString("en");
-    const message = `The document was not read: it has ${content.length.toLocaleString("en")} characters, and users who may register nothing can have ${most} read`;
-    throw new FlowError("TOO_LARGE", `${message}. Ask an administrator for a role that allows to modify a playbook`);
-  }
-  // Workers have no name here: all of them are one caller.
-  const name = user === undefined ? (role === "worker" ? "workers" : undefined) : `user ${user.userId}`;
-  return { signal: c.req.raw.signal, ...defined({ user: name }) };
-}
 
 type Pause = Omit<Awaited<ReturnType<Catalog["pause"]>>, "isChanged">;
 

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
-import { ExecuteBody } from "../../schema/api/executions.ts";
+import { DraftBody } from "../../schema/api/catalog.ts";
+import { type ExecuteAnswer, ExecuteBody } from "../../schema/api/executions.ts";
 import { EXECUTE_ROUTES } from "../../schema/routes/executions.ts";
 import { notOfClaim } from "../../schema/rules/claim-refusals.ts";
 import { defined } from "../../schema/words/defined.ts";
@@ -8,15 +9,16 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { ExecutionOutcome, Executions } from "../../services/executions/executions.ts";
 import type { Started } from "../../services/executions/start-execution.ts";
+import { documentCaller } from "../catalog/document-caller.ts";
 import { claimedExecution } from "../http/claimed-execution.ts";
 import { listening } from "../http/client-signal.ts";
 import { bodySha256, idempotencyKey, keyOwner } from "../http/idempotency.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
-import { serve } from "../http/serve.ts";
+import { type RouteHandler, serve } from "../http/serve.ts";
 import { check } from "../http/validate.ts";
 
 /** Starting executions (interface specification, Execution). */
-export function executeRoutes(executions: Pick<Executions, "start" | "outcome">, stopping: AbortSignal) {
+export function executeRoutes(executions: Pick<Executions, "start" | "startDraft" | "outcome">, stopping: AbortSignal) {
   return serve(EXECUTE_ROUTES, {
     execute: {
       readsBody: async ({ maskedJson }, c) => {
@@ -72,18 +74,54 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
         await c.var.decisions.settle({ executionId: started.executionId });
         const ended = wait_ms === 0 ? undefined : await untilEnd(c, executions, started, wait_ms, stopping);
         return maskedJson({
-          execution_id: started.executionId,
-          status: ended?.status ?? started.status,
-          path: started.path,
-          version: started.version,
-          catalog_id: started.catalogId,
-          ...(started.warnings.length > 0 && { warnings: started.warnings }),
-          ...(started.duplicate && { duplicate: true as const }),
-          ...(ended !== undefined && { result: ended.result, error: ended.error }),
+          ...startedAnswer(started),
+          ...(ended !== undefined && { status: ended.status, result: ended.result, error: ended.error }),
         });
       },
     },
+    draft: runDraft(executions),
   });
+}
+
+/** Runs a text that is not registered. */
+function runDraft(executions: Pick<Executions, "startDraft">): RouteHandler<typeof EXECUTE_ROUTES.draft> {
+  return {
+    readsBody: async ({ maskedJson }, c) => {
+      const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
+      const { content, workload = {}, labels, target } = check(DraftBody, parseJson(bytes), "The body");
+      const key = idempotencyKey(c);
+      const user = c.get("user");
+      const started = await executions.startDraft({
+        content,
+        caller: documentCaller(c, content),
+        input: workload,
+        bytes: bytes.length,
+        permit: async (path) => {
+          await c.var.permit("modify", path);
+          await c.var.permit("execute", path);
+        },
+        may: (path) => c.var.may("execute", path),
+        log: c.var.decisions,
+        ...(user !== undefined && { startedBy: user.userId }),
+        ...defined({ labels, target }),
+        ...(key !== null && { idempotency: { caller: keyOwner(c), key, bodySha256: bodySha256(bytes) } }),
+      });
+      await c.var.decisions.settle({ executionId: started.executionId });
+      return maskedJson(startedAnswer(started));
+    },
+  };
+}
+
+function startedAnswer({ executionId, status, path, version, catalogId, warnings, duplicate }: Started): ExecuteAnswer {
+  return {
+    execution_id: executionId,
+    status,
+    path,
+    version,
+    catalog_id: catalogId,
+    ...(warnings.length > 0 && { warnings }),
+    ...(duplicate && { duplicate: true as const }),
+  };
 }
 
 /** Waits for the result: one request instead of two. */

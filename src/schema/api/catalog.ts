@@ -1,5 +1,15 @@
 import * as v from "valibot";
-import { IdText, NextCursor, PageQuery, storableText, Timestamp, VersionNumber } from "../words/wire.ts";
+import { LabelsInput } from "../rules/execution-filter-schema.ts";
+import {
+  IdText,
+  JsonObjectValue,
+  NextCursor,
+  PageQuery,
+  RunVersion,
+  storableText,
+  Timestamp,
+  VersionNumber,
+} from "../words/wire.ts";
 import { ExecuteAnswer } from "./executions.ts";
 
 /*
@@ -71,6 +81,15 @@ export const ValidateAnswer = v.object({
   ),
 });
 export type ValidateAnswer = v.InferOutput<typeof ValidateAnswer>;
+
+/** Body of `POST /api/execute/draft`. */
+export const DraftBody = v.strictObject({
+  content: v.pipe(v.string(), v.description("Text of the playbook, YAML, 1 MiB at most.")),
+  workload: v.exactOptional(v.pipe(JsonObjectValue, v.description("Inputs: they replace keys of the defaults."))),
+  labels: v.exactOptional(LabelsInput),
+  target: v.exactOptional(v.pipe(storableText(512), v.minLength(1), v.description("Run no further than this step."))),
+});
+export type DraftBody = v.InferOutput<typeof DraftBody>;
 
 /** Answer to a registration. */
 export const RegisterAnswer = v.object({
@@ -169,7 +188,7 @@ export type ResourceAnswer = v.InferOutput<typeof ResourceAnswer>;
 export const EntryAnswer = v.object({
   catalog_id: IdText,
   path: v.string(),
-  version: VersionNumber,
+  version: RunVersion,
   kind,
   content: v.string(),
 });

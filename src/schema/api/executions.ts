@@ -8,9 +8,9 @@ import {
   JsonObjectValue,
   JsonValue,
   NextCursor,
+  RunVersion,
   storableText,
   Timestamp,
-  VersionNumber,
 } from "../words/wire.ts";
 import { OPEN_COMMANDS_MAX, OpenCommandAnswer, WaitingForAnswer } from "./commands.ts";
 import { EventIdText } from "./events.ts";
@@ -96,7 +96,7 @@ export const ExecuteAnswer = v.object({
   execution_id: IdText,
   status: v.picklist(EXECUTION_STATES),
   path: v.string(),
-  version: VersionNumber,
+  version: RunVersion,
   catalog_id: IdText,
   duplicate: v.exactOptional(
     v.pipe(v.literal(true), v.description("The idempotency key was used before: this is the execution it started.")),
@@ -121,7 +121,7 @@ export const ExecutionItem = v.object({
   execution_id: IdText,
   catalog_id: IdText,
   path: v.string(),
-  version: VersionNumber,
+  version: RunVersion,
   status: v.picklist(EXECUTION_STATES),
   progress: v.pipe(
     v.number(),

@@ -3,7 +3,7 @@ import { durationMs } from "../rules/durations.ts";
 import { EXECUTION_STATES } from "../rules/execution-filter.ts";
 import { ExecutionFilterBody } from "../rules/execution-filter-schema.ts";
 import type { Json } from "../words/json.ts";
-import { IdText, JsonObjectValue, JsonValue, storableText, Timestamp, VersionNumber } from "../words/wire.ts";
+import { IdText, JsonObjectValue, JsonValue, RunVersion, storableText, Timestamp } from "../words/wire.ts";
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -236,7 +236,7 @@ export type BulkBody = v.InferOutput<typeof BulkBody>;
 const SampleAnswer = v.object({
   execution_id: IdText,
   path: v.string(),
-  version: VersionNumber,
+  version: RunVersion,
   status: v.picklist(EXECUTION_STATES),
   started_at: Timestamp,
   plan: v.exactOptional(

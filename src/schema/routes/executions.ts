@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { DraftBody } from "../api/catalog.ts";
 import { EventIdText, EventsAnswer, EventsQuery, MarksAnswer, MarksQuery, ShortValues } from "../api/events.ts";
 import {
   CancelAnswer,
@@ -37,6 +38,18 @@ export const EXECUTE_ROUTES = {
     body: ExecuteBody,
     answer: ExecuteAnswer,
     refusals: [404, 409, 413, 422],
+  }),
+  draft: contract({
+    method: "post",
+    path: "/api/execute/draft",
+    summary:
+      "Runs a document without registering it: the execution has version 0, and its text is kept with it. With an Idempotency-Key it starts one, however often it is sent",
+    access: "operator",
+    // Who runs a text under a path does what registering it there and starting it would do: both are asked.
+    user: { action: "modify", of: "asked" },
+    body: DraftBody,
+    answer: ExecuteAnswer,
+    refusals: [404, 409, 413, 422, 429],
   }),
 } as const;
 

@@ -1,12 +1,12 @@
 import * as v from "valibot";
-import { IdText, JsonObjectValue, NextCursor, Timestamp, VersionNumber } from "../words/wire.ts";
+import { IdText, JsonObjectValue, NextCursor, RunVersion, Timestamp } from "../words/wire.ts";
 import { EXECUTION_STATES } from "./execution-filter.ts";
 
 /** An execution in a lineage. */
 export const RelativeAnswer = v.object({
   execution_id: IdText,
   path: v.string(),
-  version: VersionNumber,
+  version: RunVersion,
   status: v.picklist(EXECUTION_STATES),
   by: v.pipe(
     v.picklist(["rerun", "parent", "trigger", "hook"]),

@@ -49,6 +49,14 @@ function isStorableTime(ms: number): boolean {
 /** Version of a catalog entry: 1 and up. */
 export const VersionNumber = v.pipe(v.number(), v.integer(), v.minValue(1));
 
+/** Version that an execution runs. */
+export const RunVersion = v.pipe(
+  v.number(),
+  v.integer(),
+  v.minValue(0),
+  v.description("0: a draft, which is no version of the catalog."),
+);
+
 /** Items of a page when the caller does not say. */
 export const PAGE_DEFAULT = 100;
 /** Most items of a page. */

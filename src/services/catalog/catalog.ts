@@ -12,6 +12,7 @@ import {
   listVersions,
   writePause,
 } from "../../repositories/catalog/catalog.ts";
+import { findDraft } from "../../repositories/catalog/drafts.ts";
 import { type Database, transaction } from "../../repositories/database/database.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
 import type { Page, Visible } from "../../repositories/database/page.ts";
@@ -95,8 +96,8 @@ export interface Catalog {
   pause(path: string, pause: { by: string; reason?: string }): Promise<CatalogPause & { isChanged: boolean }>;
   /** Throws `FlowError` NOT_FOUND. */
   resume(path: string): Promise<CatalogPause & { isChanged: boolean }>;
-  /** One version by its id. Throws `FlowError` NOT_FOUND. */
-  entry(catalogId: string): Promise<CatalogEntry>;
+  /** One version or draft by its id. Throws `FlowError` NOT_FOUND. */
+  entry(catalogId: string): Promise<Pick<CatalogEntry, "catalogId" | "path" | "version" | "kind" | "content">>;
   /** Versions of one path, newest first. Throws `FlowError` NOT_FOUND for a path without any. */
   versions(path: string, page: PageQuery): Promise<Listed<CatalogSummary>>;
   /** The newest version of each agent, in the order of paths; those that terminals are not to show only with `hidden`. */
@@ -138,6 +139,8 @@ export function createCatalog(deps: {
     async entry(catalogId) {
       const entry = await findById(database, catalogId);
       if (entry !== undefined) return entry;
+      const draft = await findDraft(database, catalogId);
+      if (draft !== undefined) return { ...draft, version: 0 };
       throw new FlowError("NOT_FOUND", `There is no catalog entry ${catalogId}`);
     },
     async versions(path, { limit, cursor }) {
@@ -234,11 +237,15 @@ function listed<T>(page: Page<T, string | number>): Listed<T> {
   return { items: page.items, nextCursor: page.next === undefined ? null : encodeCursor(page.next) };
 }
 
-function invalidDocument(diagnostics: readonly Diagnostic[]): FlowError {
+/** Every problem of a document that has errors. `refused`: what was not done. */
+export function invalidDocument(
+  diagnostics: readonly Diagnostic[],
+  refused = "The document was not registered",
+): FlowError {
   const of = (severity: Diagnostic["severity"]) =>
     diagnostics.filter((diagnostic) => diagnostic.severity === severity).map(problemOf);
   const errors = of("error");
-  const message = `The document was not registered: it has ${errors.length} ${errors.length === 1 ? "error" : "errors"}`;
+  const message = `${refused}: it has ${errors.length} ${errors.length === 1 ? "error" : "errors"}`;
   const detail = { message: "Document validation failed", errors, warnings: of("warning") };
   // Problems are plain texts and numbers.
   return new FlowError("INVALID_PLAYBOOK", message, { detail: detail as unknown as Json });

@@ -1,3 +1,4 @@
+import { deleteDraftsLeft } from "../../repositories/catalog/drafts.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { acquireLease, releaseLease, renewLease } from "../../repositories/database/leases.ts";
 import { announceDeletion, findResultOwners, forgetDeleted } from "../../repositories/executions/deleted-executions.ts";
@@ -21,6 +22,8 @@ export interface Removed {
   batches: number;
   /** Processes without a sign of life for a day. */
   runtimes: number;
+  /** Texts that were run without being registered, of which no execution is left. */
+  drafts: number;
   partitions: string[];
 }
 
@@ -65,6 +68,8 @@ const LEASE = "retention";
 /** Batches are kept for replays of their idempotency keys (Event batches: at least a day), processes to be looked at. */
 const DAYS_OF_BATCHES = 1;
 const SILENT_MS = 86_400_000;
+/** A draft is written before its execution is: one that is younger may be about to have one. */
+const DAYS_OF_DRAFTS = 1;
 
 /**
  * Retention (FLOW_RETENTION_DAYS, FLOW_RESULT_TTL_DEFAULT): deletes executions that ended that long ago, with their results,
@@ -136,7 +141,7 @@ export function createRetention(deps: RetentionDeps): Retention {
 }
 
 function nothing(): Removed {
-  return { executions: 0, commands: 0, results: 0, batches: 0, runtimes: 0, partitions: [] };
+  return { executions: 0, commands: 0, results: 0, batches: 0, runtimes: 0, drafts: 0, partitions: [] };
 }
 
 function sum(one: Removed, other: Removed): Removed {
@@ -146,6 +151,7 @@ function sum(one: Removed, other: Removed): Removed {
     results: one.results + other.results,
     batches: one.batches + other.batches,
     runtimes: one.runtimes + other.runtimes,
+    drafts: one.drafts + other.drafts,
     partitions: [...one.partitions, ...other.partitions],
   };
 }
@@ -221,5 +227,21 @@ function createSteps(deps: RetentionDeps): Step[] {
     }
     return false;
   };
-  return [executions, commands, batches, expired, runtimes, partitions];
+  return [executions, commands, batches, expired, runtimes, draftStep(deps, rounds), partitions];
+}
+
+type Rounds = (goesOn: () => Promise<boolean>, round: () => Promise<boolean>) => Promise<boolean>;
+
+/** Texts that were run without being registered, and of which there is no execution any more. */
+function draftStep({ database, rowsMax = 500 }: RetentionDeps, rounds: Rounds): Step {
+  let place = "0";
+  return async (removed, goesOn) => {
+    const writtenBefore = await daysAgo(database, DAYS_OF_DRAFTS);
+    return await rounds(goesOn, async () => {
+      const { deleted, next } = await deleteDraftsLeft(database, writtenBefore, place, rowsMax);
+      removed.drafts += deleted;
+      place = next ?? "0";
+      return next !== undefined;
+    });
+  };
 }

@@ -74,8 +74,8 @@ type Sums<T> = Map<string, Map<number, T>>;
 export function rollUp(ended: readonly EndedExecution[]): { executions: StatisticRow[]; steps: StepStatisticRow[] } {
   const minutes: Sums<Sum> = new Map();
   const hours: Sums<Map<string, StepSum>> = new Map();
-  for (const { path, status, endedAt, tally } of ended) {
-    const name = COUNTED[status];
+  for (const { path, status, endedAt, tally, isDraft } of ended) {
+    const name = isDraft === true ? undefined : COUNTED[status];
     if (name === undefined) continue;
     const sum = at(minutes, path, endedAt.getTime(), 60, noExecutions);
     sum[name] += 1;

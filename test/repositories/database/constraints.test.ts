@@ -97,6 +97,7 @@ const COHERENT: Record<string, Row> = {
   statistic: { seconds: 60, path: "a/b", at: NOW },
   step_statistic: { seconds: 3600, path: "a/b", at: NOW, step: "a" },
   resource: { path: "a/b", kind: "playbook", version: 1, catalog_id: 1, content_sha256: SHA256 },
+  draft: { catalog_id: 2, path: "a/b", kind: "playbook", content: "x" },
   catalog: { catalog_id: 1, path: "a/b", version: 1, kind: "playbook", content: "x", payload: {}, metadata: {} },
 };
 
@@ -211,6 +212,7 @@ const REFUSED: [table: string, constraint: string, change: Row][] = [
   ["resource", "resource_kind", { kind: "document" }],
   ["resource", "resource_version", { version: 0 }],
   ["resource", "resource_path", { path: "" }],
+  ["draft", "draft_kind", { kind: "mcp" }],
   ["catalog", "catalog_kind", { kind: "document" }],
   ["catalog", "catalog_version", { version: 0 }],
 ];

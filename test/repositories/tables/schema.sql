@@ -202,6 +202,15 @@ table deleted_execution
   INDEX deleted_execution_for_children btree (parent_execution_id, execution_id) WHERE (parent_execution_id IS NOT NULL)
   INDEX deleted_execution_for_reruns btree (rerun_of, execution_id) WHERE (rerun_of IS NOT NULL)
 
+table draft
+  catalog_id bigint not null
+  path text collate "C" not null
+  kind text not null
+  content text not null
+  created_at timestamp(3) with time zone not null default now()
+  draft_kind CHECK ((kind = ANY (ARRAY['playbook'::text, 'agent'::text])))
+  draft_pkey PRIMARY KEY (catalog_id)
+
 table event_default partition DEFAULT with toast_tuple_target=8160
   event_id bigint not null
   execution_id bigint not null
@@ -318,6 +327,7 @@ END)
   execution_pkey PRIMARY KEY (execution_id)
   INDEX execution_for_children btree (parent_execution_id, execution_id) WHERE (parent_execution_id IS NOT NULL)
   INDEX execution_for_deadline btree (deadline_at) WHERE ((deadline_at IS NOT NULL) AND (ended_at IS NULL))
+  INDEX execution_for_drafts btree (catalog_id) WHERE (version = 0)
   UNIQUE INDEX execution_for_idempotency btree (caller, idempotency_key) WHERE (idempotency_key IS NOT NULL)
   INDEX execution_for_list_by_error btree (flow.error_part(error, 'code'::text), execution_id) WHERE (error IS NOT NULL)
   INDEX execution_for_list_by_origin btree (started_kind, execution_id) WHERE (started_kind IS NOT NULL)

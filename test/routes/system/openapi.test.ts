@@ -192,6 +192,8 @@ test("answers of the keychain and of transient values are as they are described"
   );
   const start = posted({ catalog_id: entry["catalog_id"] });
   const { body: execution } = await conforms("/api/execute", "post", "/api/execute", start);
+  const draft = posted({ content: playbook("described/draft") });
+  await conforms("/api/execute/draft", "post", "/api/execute/draft", draft);
   const described = "/api/keychain/{catalog_id}/{keychain_name}";
   const at = `/api/keychain/${entry["catalog_id"]}/k`;
   const statusOf = async (method: string) => (await conforms(described, method, at, { method })).body["status"];

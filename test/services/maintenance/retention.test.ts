@@ -29,7 +29,7 @@ const DAYS = 30;
 const INTERVAL_MS = 300_000;
 /** Of a month that is over for longer than that, whatever today is. */
 const OLD = daysBefore(100);
-const NOTHING: Removed = { executions: 0, commands: 0, results: 0, batches: 0, runtimes: 0, partitions: [] };
+const NOTHING: Removed = { executions: 0, commands: 0, results: 0, batches: 0, runtimes: 0, drafts: 0, partitions: [] };
 
 let database: Database;
 let rows: OldRows;
@@ -87,11 +87,14 @@ test("expired data are deleted as a whole, once, and reported", async () => {
   await database.sql`
     insert into flow.runtime (runtime_id, kind, name, status, heartbeat_at)
     values (1, 'worker', 'gone', 'offline', ${daysBefore(2)})`;
+  await database.sql`
+    insert into flow.draft (catalog_id, path, kind, content, created_at)
+    values (1, 'a/b', 'playbook', 'x', ${daysBefore(2)})`;
   const retention = open();
   const removed = await retention.runOnce();
   assert.deepEqual(
     { ...removed, partitions: removed?.partitions.includes(month(OLD)) },
-    { executions: 1, commands: 1, results: 1, batches: 1, runtimes: 1, partitions: true },
+    { executions: 1, commands: 1, results: 1, batches: 1, runtimes: 1, drafts: 1, partitions: true },
   );
   assert.deepEqual(told, [removed]);
   assert.deepEqual(await rows.executionsLeft([old]), [false]);
@@ -363,6 +366,7 @@ test("the events of an execution that is gone are not shown, although its month 
     programs: () => Promise.reject(new Error("nothing is rendered here")),
     database,
     results,
+    documents: { read: () => Promise.reject(new Error("nothing is read here")) },
     orchestrator: {} as Orchestrator,
     store: {} as ExecutionStore,
     reader: {} as ExecutionReader,

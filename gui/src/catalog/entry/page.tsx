@@ -13,6 +13,8 @@ import { ProblemPanel } from "../../parts/problem.tsx";
 import { descriptionOf } from "../catalog-table.tsx";
 import { kindText } from "../kinds.ts";
 import { RunForm } from "../run/form.tsx";
+import { useSource } from "../source/use-source.ts";
+import { SourceView } from "../source/view.tsx";
 import { EntryCredentials } from "./credentials.tsx";
 import { EntryExecutions } from "./executions.tsx";
 import { EntryKeychain } from "./keychain.tsx";
@@ -22,7 +24,6 @@ import { ENTRY_TABS, type EntryTab } from "./tabs.ts";
 import { Versions } from "./versions.tsx";
 
 const route = getRouteApi("/entry/$");
-const Editor = lazy(() => import("../../parts/editor/editor.tsx"));
 const PlaybookGraph = lazy(() =>
   import("../../execution/graph/graph.tsx").then(({ PlaybookGraph: it }) => ({ default: it })),
 );
@@ -72,7 +73,7 @@ export function EntryPage(): ReactNode {
       <Suspense fallback={<p className="quiet">Loading …</p>}>
         {shown === "overview" && <EntryOverview entry={entry.data} />}
         {shown === "run" && <RunForm key={entry.data.catalog_id} entry={entry.data} from={from} />}
-        {shown === "document" && <Editor label="Document" value={entry.data.content} />}
+        {shown === "document" && <EntrySource key={entry.data.catalog_id} content={entry.data.content} />}
         {shown === "graph" && <PlaybookGraph payload={entry.data.payload} />}
         {shown === "versions" && <Versions path={path} current={entry.data} against={against} />}
         {shown === "executions" && <EntryExecutions path={path} />}
@@ -81,6 +82,10 @@ export function EntryPage(): ReactNode {
       </Suspense>
     </div>
   );
+}
+
+function EntrySource({ content }: { content: string }): ReactNode {
+  return <SourceView state={useSource(content)} text={content} />;
 }
 
 function Head({ entry, isOld }: { entry: Resource; isOld: boolean }): ReactNode {

@@ -1,21 +1,26 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useBlocker, useNavigate } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useMemo, useRef, useState } from "react";
+import { Play } from "lucide-react";
+import { type ReactNode, useMemo, useRef, useState } from "react";
 import "../../styles/catalog.css";
 import { api } from "../../api/client.ts";
-import { catalogEntry, queries } from "../../api/queries.ts";
+import { catalogEntry, keptDraft, queries } from "../../api/queries.ts";
 import type { Validation } from "../../api/types.ts";
 import { useAllowed } from "../../parts/allowed.ts";
 import { AllowedButton } from "../../parts/allowed-button.tsx";
 import type { EditorProblem, EditorTarget } from "../../parts/editor/editor.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
+import { DraftPanel } from "../draft/panel.tsx";
+import { useSource } from "../source/use-source.ts";
+import { SourceView } from "../source/view.tsx";
 import { playbookSchema } from "./document-schema.ts";
 import { Messages } from "./messages.tsx";
 import { ReviewDialog } from "./review-dialog.tsx";
 import { useValidation, validated } from "./use-validation.ts";
 
 const route = getRouteApi("/register");
-const Editor = lazy(() => import("../../parts/editor/editor.tsx"));
+
+const SCHEMA = { queryKey: ["playbook-schema"], queryFn: playbookSchema, staleTime: Number.POSITIVE_INFINITY };
 
 const NEW = `apiVersion: flow/v2
 kind: Playbook
@@ -34,13 +39,17 @@ workflow:
 
 /** Writes a document and registers it as the newest version of its path. */
 export function RegisterPage(): ReactNode {
-  const { from } = route.useSearch();
-  const source = useQuery({ ...catalogEntry(from ?? "", "latest"), enabled: from !== undefined, staleTime: 0 });
+  const { from, draft } = route.useSearch();
+  const registered = useQuery({ ...catalogEntry(from ?? "", "latest"), enabled: from !== undefined, staleTime: 0 });
+  const kept = useQuery({ ...keptDraft(draft ?? ""), enabled: draft !== undefined });
+  const source = draft === undefined ? registered : kept;
   // The user's text is not replaced by versions that others register meanwhile.
   const began = useRef<{ text: string; version: number | undefined }>(undefined);
-  if (from === undefined) began.current ??= { text: NEW, version: undefined };
-  else if (source.data !== undefined) began.current ??= { text: source.data.content, version: source.data.version };
-  if (began.current !== undefined) return <Writing key={from} from={from} {...began.current} />;
+  if (from === undefined && draft === undefined) began.current ??= { text: NEW, version: undefined };
+  else if (source.data !== undefined)
+    began.current ??= { text: source.data.content, version: registered.data?.version };
+  const path = from ?? kept.data?.path;
+  if (began.current !== undefined) return <Writing key={path} from={path} {...began.current} />;
   if (source.isError) return <ProblemPanel error={source.error} again={() => void source.refetch()} />;
   return <p className="quiet">Loading …</p>;
 }
@@ -56,12 +65,10 @@ function Writing({
 }): ReactNode {
   const [text, setText] = useState(initial);
   const [goTo, setGoTo] = useState<EditorTarget>();
+  const [isDrafting, setDrafting] = useState(false);
   const may = useAllowed("modify", { path: from, to: from === undefined ? "register playbooks" : "change" });
-  const schema = useQuery({
-    queryKey: ["playbook-schema"],
-    queryFn: playbookSchema,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const schema = useQuery(SCHEMA);
+  const source = useSource(text);
   const { validation, last, error } = useValidation(text);
   const { review, check, register, refused, close } = useRegistration(text);
   // An answer about another text would mark the wrong lines.
@@ -77,6 +84,10 @@ function Writing({
       <div className="row spread">
         <h1 className="wrap">{from === undefined ? "Register a document" : `Edit ${from}`}</h1>
         <div className="row">
+          <button type="button" aria-expanded={isDrafting} onClick={() => setDrafting(!isDrafting)}>
+            <Play className="icon" aria-hidden="true" />
+            Run draft …
+          </button>
           {from !== undefined && (
             <Link to="/entry/$" params={{ _splat: from }} className="button">
               Back
@@ -87,12 +98,13 @@ function Writing({
           </AllowedButton>
         </div>
       </div>
-      <Suspense fallback={<p className="quiet">Loading the editor …</p>}>
-        <Editor label="Document" value={text} onChange={setText} problems={problems} schema={schema.data} goTo={goTo} />
-      </Suspense>
+      <SourceView state={source} text={text} onChange={setText} problems={problems} schema={schema.data} goTo={goTo} />
       {(check.error ?? error) !== null && <ProblemPanel error={check.error ?? error} />}
       {(last !== undefined || refused !== undefined) && (
         <Messages messages={messages} isRefused={refused !== undefined} onGoTo={setGoTo} />
+      )}
+      {isDrafting && (
+        <DraftPanel text={text} source={source.source} validation={validation} onClose={() => setDrafting(false)} />
       )}
       {review !== undefined && (
         <ReviewDialog

@@ -1,5 +1,5 @@
-import { Background, Controls, type Edge, MarkerType, MiniMap, ReactFlow } from "@xyflow/react";
-import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { Background, Controls, type Edge, MarkerType, MiniMap, ReactFlow, type ReactFlowInstance } from "@xyflow/react";
+import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import "@xyflow/react/dist/style.css";
 import "../../styles/graph.css";
 import "../../styles/run-graph.css";
@@ -33,10 +33,13 @@ export function Drawing({
   shown,
   centre,
   actions,
+  isSteady = false,
 }: {
   shown: Shown;
   centre: string | undefined;
   actions: DrawingActions;
+  /** It changes while it is looked at: boxes move within the same picture, and the chosen one is kept in sight. */
+  isSteady?: boolean;
 }): ReactNode {
   const area = useRef<HTMLElement>(null);
   const [ratio, setRatio] = useState(1.8);
@@ -52,28 +55,25 @@ export function Drawing({
   );
   const nodes = laid === undefined ? [] : nodesOf(shown, laid, actions, centre);
   const isWhole = shown.drawn.steps.length <= FITTED_MAX || centre === undefined;
+  const flow = useSteadyView(isSteady ? laid : undefined, actions.chosen?.step, area);
   return (
     <section className="graph" aria-label="Graph" ref={area}>
       {failed && <p role="alert">This browser could not lay the graph out. The trace has the same steps.</p>}
       {laid === undefined && !failed && <p className="pad quiet">Laying out {shown.drawn.steps.length} steps …</p>}
       {laid !== undefined && (
         <ReactFlow
-          key={`${isWhole ? "" : centre}${laid.isAcross}${Math.round(laid.width)}x${Math.round(laid.height)}`}
+          key={isSteady ? "steady" : `${isWhole ? "" : centre}${laid.isAcross}${sizeOf(laid)}`}
+          onInit={(instance) => {
+            flow.current = instance;
+          }}
           nodes={nodes}
           edges={edges}
           nodeTypes={NODE_TYPES}
           edgeTypes={ARROW_TYPES}
-          nodesDraggable={false}
-          nodesConnectable={false}
-          nodesFocusable={false}
-          edgesFocusable={false}
-          elementsSelectable={false}
+          {...LOOKED_AT}
           fitView
           fitViewOptions={{
-            maxZoom: 1.15,
-            // Smaller than this nothing can be read: the small map leads to the rest.
-            minZoom: 0.35,
-            padding: 0.08,
+            ...FIT,
             ...(!isWhole && { nodes: nearestOf(shown.drawn.arcs, centre).map((id) => ({ id })) }),
           }}
           minZoom={0.05}
@@ -94,6 +94,43 @@ export function Drawing({
       )}
     </section>
   );
+}
+
+/** Smaller than this nothing can be read: the small map leads to the rest. */
+const FIT = { maxZoom: 1.15, minZoom: 0.35, padding: 0.08 };
+
+/** It is looked at, and not changed. */
+const LOOKED_AT = {
+  nodesDraggable: false,
+  nodesConnectable: false,
+  nodesFocusable: false,
+  edgesFocusable: false,
+  elementsSelectable: false,
+};
+
+const sizeOf = ({ width, height }: Laid) => `${Math.round(width)}x${Math.round(height)}`;
+
+type Flow = ReactFlowInstance<StepNode>;
+
+/** Fits a picture again whose size has changed, and brings the chosen step into sight. */
+function useSteadyView(laid: Laid | undefined, chosen: string | undefined, area: RefObject<HTMLElement | null>) {
+  const flow = useRef<Flow>(undefined);
+  const size = laid === undefined ? "" : sizeOf(laid);
+  useEffect(() => {
+    if (size !== "") void flow.current?.fitView(FIT);
+  }, [size]);
+  const place = chosen === undefined ? undefined : laid?.places[chosen];
+  const [x, y] = place === undefined ? [] : [place.x + place.width / 2, place.y + place.height / 2];
+  useEffect(() => {
+    const { current } = flow;
+    if (current === undefined || x === undefined || y === undefined || area.current === null) return;
+    const { x: left, y: top, zoom } = current.getViewport();
+    const isWithin = (at: number, length: number) => at > 0 && at < length;
+    const { clientWidth: width, clientHeight: height } = area.current;
+    if (isWithin(left + x * zoom, width) && isWithin(top + y * zoom, height)) return;
+    void current.setCenter(x, y, { zoom });
+  }, [x, y, area]);
+  return flow;
 }
 
 const NODE_TYPES = { step: StepBox };

@@ -1,11 +1,11 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
-import { catalogEntry } from "../../api/queries.ts";
 import type { Execution, Step } from "../../api/types.ts";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { graphOf } from "../traced/arcs.ts";
 import { mostTelling } from "../traced/most-telling.ts";
+import { runDocument } from "../traced/run-document.ts";
 import type { TracedExecution } from "../traced/trace-row.ts";
 import { type Moment, useTraced } from "../traced/use-traced.ts";
 import { useSelection } from "../use-selection.ts";
@@ -24,7 +24,7 @@ export default function Graph({ execution, moment }: { execution: Execution; mom
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [calls, setCalls] = useState<readonly string[]>([]);
   const { root, called } = useTraced(execution, calls, moment);
-  const entry = useQuery(catalogEntry(execution.path, String(execution.version)));
+  const entry = useQuery(runDocument(execution));
   const drawn = useDrawn([...called.values()]);
   const navigate = useNavigate({ from: "/executions/$executionId" });
   const centre = selection.in === undefined ? (selection.step ?? first) : first;
@@ -85,24 +85,39 @@ export default function Graph({ execution, moment }: { execution: Execution; mom
 }
 
 /** A document's steps and arrows, as it is written. */
-export function PlaybookGraph({ payload }: { payload: Readonly<Record<string, unknown>> }): ReactNode {
+export function PlaybookGraph({
+  payload,
+  beside,
+}: {
+  payload: Readonly<Record<string, unknown>>;
+  /** It stands beside its text: the step that the text's cursor is in, and what choosing one does. */
+  beside?: { step: string | undefined; onStep(step: string): void };
+}): ReactNode {
   const whole = useMemo(() => graphOf(payload), [payload]);
+  // Only a large one is drawn around a step, and anew for another.
+  const centre = whole.steps.length > WHOLE_MAX ? beside?.step : undefined;
   const shown = useMemo(
     (): Shown => ({
-      drawn: around(whole, undefined),
+      drawn: around(whole, centre),
       states: NO_STATES,
       taken: undefined,
       execution: undefined,
       inner: new Map(),
       items: new Map(),
     }),
-    [whole],
+    [whole, centre],
   );
   if (whole.steps.length === 0) return <p className="quiet">It has no steps to draw.</p>;
+  const chosen = beside?.step === undefined ? undefined : { step: beside.step, executionId: undefined };
   return (
     <>
-      <LeftOut whole={whole} near={shown.drawn} centre={undefined} />
-      <Drawing shown={shown} centre={undefined} actions={NOTHING} />
+      <LeftOut whole={whole} near={shown.drawn} centre={centre} />
+      <Drawing
+        shown={shown}
+        centre={undefined}
+        actions={beside === undefined ? NOTHING : { ...NOTHING, chosen, onStep: beside.onStep }}
+        isSteady={beside !== undefined}
+      />
     </>
   );
 }
@@ -120,10 +135,7 @@ function LeftOut({ whole, near, centre }: { whole: Drawn; near: Drawn; centre: s
 /** The graphs of executions that were called. A user who may not see a playbook does not see it opened. */
 function useDrawn(called: readonly TracedExecution[]): ReadonlyMap<string, Drawn> {
   const payloads = useQueries({
-    queries: called.map(({ execution: { path, version } }) => ({
-      ...catalogEntry(path, String(version)),
-      retry: false,
-    })),
+    queries: called.map(({ execution }) => ({ ...runDocument(execution), retry: false })),
     combine: (results) => results.map(({ data }) => data?.payload),
   });
   const ids = called.map(({ execution }) => execution.execution_id).join(" ");

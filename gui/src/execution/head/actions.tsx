@@ -53,15 +53,23 @@ function More({ execution }: { execution: Execution }): ReactNode {
   const { execution_id: executionId, path, version } = execution;
   return (
     <Menu label={<Ellipsis className="icon" aria-hidden="true" />} name="More actions">
-      {!isFinal(execution.status) && <RunAnother execution={execution} />}
-      <Link
-        to="/entry/$"
-        params={{ _splat: path }}
-        // The form of the run reads it: its inputs begin with those of this execution.
-        search={{ version: String(version), from: executionId }}
-      >
-        Run with other inputs …
-      </Link>
+      {version === 0 ? (
+        <Link to="/register" search={{ draft: execution.catalog_id }}>
+          Edit the draft …
+        </Link>
+      ) : (
+        <>
+          {!isFinal(execution.status) && <RunAnother execution={execution} />}
+          <Link
+            to="/entry/$"
+            params={{ _splat: path }}
+            // The form of the run reads it: its inputs begin with those of this execution.
+            search={{ version: String(version), from: executionId }}
+          >
+            Run with other inputs …
+          </Link>
+        </>
+      )}
       <Link to="/executions" search={{ parent: executionId }}>
         Called executions
       </Link>

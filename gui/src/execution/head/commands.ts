@@ -14,7 +14,10 @@ export function shellCommands(execution: Execution): ShellCommand[] {
   const address = location.origin + addressOf(`/api/executions/${id}`);
   return [
     { label: "flow status", text: `flow status ${quoted(id)}` },
-    { label: "flow run", text: `flow run ${quoted(path)} --runtime server --version ${version}${inputs}` },
+    // A draft is started by its text, and again by a rerun.
+    version === 0
+      ? { label: "flow rerun", text: `flow rerun ${quoted(id)} --from start` }
+      : { label: "flow run", text: `flow run ${quoted(path)} --runtime server --version ${version}${inputs}` },
     { label: "curl", text: `curl -sS ${quoted(address)}` },
     { label: "curl, its events", text: `curl -sS ${quoted(`${address}/events`)}` },
   ];

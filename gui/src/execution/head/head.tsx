@@ -54,7 +54,13 @@ function Meta({ execution }: { execution: Execution }): ReactNode {
   return (
     <p className="run-meta">
       <span>
-        version <b>{version}</b>
+        {version === 0 ? (
+          <b title="A text that was run without being registered">draft</b>
+        ) : (
+          <>
+            version <b>{version}</b>
+          </>
+        )}
       </span>
       <span>
         execution <b className="mono">{id}</b>

@@ -1,10 +1,11 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
-import { catalogEntry, executionDetail } from "../../api/queries.ts";
+import { executionDetail } from "../../api/queries.ts";
 import type { Execution } from "../../api/types.ts";
 import { logSource } from "../events/use-event-log.ts";
 import { graphOf } from "./arcs.ts";
 import { clippedTo } from "./clipped.ts";
+import { runDocument } from "./run-document.ts";
 import { stepTracesOf } from "./step-traces.ts";
 import { createTraceReader, type TraceReader } from "./trace-reader.ts";
 import type { TracedExecution } from "./trace-row.ts";
@@ -113,7 +114,7 @@ type Kinds = ReadonlyMap<string, readonly string[]>;
 /** Kinds of tools of each step, of each of these executions' playbooks. A user who may not see a playbook sees its steps without. */
 function useKinds(executions: readonly Execution[]): ReadonlyMap<string, Kinds> {
   const entries = useQueries({
-    queries: executions.map(({ path, version }) => ({ ...catalogEntry(path, String(version)), retry: false })),
+    queries: executions.map((execution) => ({ ...runDocument(execution), retry: false })),
     combine: (results) => results.map(({ data }) => data),
   });
   const ids = executions.map(({ execution_id }) => execution_id).join(" ");
@@ -131,7 +132,7 @@ function useKinds(executions: readonly Execution[]): ReadonlyMap<string, Kinds> 
 /** A playbook's kinds alone, for the details of one step. */
 export function useStepKinds(execution: Execution | undefined, step: string): readonly string[] {
   const entry = useQuery({
-    ...catalogEntry(execution?.path ?? "", String(execution?.version ?? "")),
+    ...runDocument(execution ?? { path: "", version: 1, catalog_id: "" }),
     enabled: execution !== undefined,
     retry: false,
   });

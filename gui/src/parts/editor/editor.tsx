@@ -27,6 +27,7 @@ export default function Editor({
   problems,
   schema,
   goTo,
+  onCursor,
 }: {
   label: string;
   /** What is read, or what writing begins with: the text of an editor that is written in is its own. */
@@ -36,12 +37,16 @@ export default function Editor({
   /** JSON Schema of the documents, for completion and the meanings of keys. */
   schema?: JsonObject | undefined;
   goTo?: EditorTarget | undefined;
+  /** Called with the place of the cursor when it has moved, UTF-16 units from the start. */
+  onCursor?: (offset: number) => void;
 }): ReactNode {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const help = useRef(new Compartment());
   const onText = useRef(onChange);
   onText.current = onChange;
+  const onMove = useRef(onCursor);
+  onMove.current = onCursor;
   const initial = useRef(value);
   const isReadOnly = onChange === undefined;
   useEffect(() => {
@@ -53,6 +58,9 @@ export default function Editor({
       ...readable(label),
       ...(isReadOnly ? readOnly() : writable((text) => onText.current?.(text))),
       help.current.of([]),
+      EditorView.updateListener.of(({ selectionSet, docChanged, state }) => {
+        if (selectionSet || docChanged) onMove.current?.(state.selection.main.head);
+      }),
     ];
     const made = new EditorView({
       root,
@@ -77,13 +85,17 @@ export default function Editor({
   return (
     <>
       <div ref={host} className="editor" />
-      {!isReadOnly && (
-        <p className="quiet editor-hint">
-          <kbd>Ctrl Space</kbd> offers keys, <kbd>F8</kbd> goes to the next message, <kbd>Esc</kbd> then <kbd>Tab</kbd>{" "}
-          leaves the editor.
-        </p>
-      )}
+      {!isReadOnly && <WritingKeys />}
     </>
+  );
+}
+
+function WritingKeys(): ReactNode {
+  return (
+    <p className="quiet editor-hint">
+      <kbd>Ctrl Space</kbd> offers keys, <kbd>F8</kbd> goes to the next message, <kbd>Esc</kbd> then <kbd>Tab</kbd>{" "}
+      leaves the editor.
+    </p>
   );
 }
 

@@ -59,7 +59,7 @@ async function compile(
 ): Promise<CommandProgram> {
   const entry = await read(catalogId);
   if (entry === undefined) throw new FlowError("NOT_FOUND", `There is no catalog entry ${catalogId}`);
-  const file = `${entry.path}@${entry.version}`;
+  const file = `${entry.path}@${entry.version === 0 ? "draft" : entry.version}`;
   const { playbook, diagnostics } = await documents.registered(entry.content, file);
   if (playbook === undefined) {
     const message = `The catalog entry ${file} is no playbook that this version can run`;

@@ -1,0 +1,173 @@
+import { type FormEvent, type ReactNode, useMemo, useState } from "react";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../../../src/schema/words/json.ts";
+import { Problem } from "../../api/problem.ts";
+import type { Allowed } from "../../parts/allowed.ts";
+import { AllowedButton } from "../../parts/allowed-button.tsx";
+import { readMap } from "../../parts/read-yaml.ts";
+import { Field } from "./field.tsx";
+import { readInputs, type Texts, textOf } from "./input-values.ts";
+import { fieldsOf, type InputField, inTextOrder } from "./inputs.ts";
+import { SystemCalls } from "./system-calls.tsx";
+import { useFocusOnProblem } from "./use-focus-on-problem.ts";
+
+/** A document whose inputs a form is for. */
+export interface RunSubject {
+  path: string;
+  payload: Readonly<Record<string, unknown>>;
+  /** Its text: the order of its inputs. */
+  content: string;
+}
+
+/** What starts it. */
+export interface InputRun {
+  mutate(started: { workload: JsonObject; fields: readonly InputField[] }): void;
+  isPending: boolean;
+  error: Error | null;
+}
+
+/** What the server shows instead of a secret. */
+const MASKED = "[secret]";
+
+/** The form of a playbook's inputs. It starts nothing while an input is wrong. */
+export function InputForm({
+  subject,
+  filled,
+  may,
+  run,
+  label,
+  children,
+}: {
+  subject: RunSubject;
+  /** What its fields begin with, instead of the defaults. */
+  filled: JsonObject;
+  may: Allowed;
+  run: InputRun;
+  /** Of the button. */
+  label: string;
+  /** Before the fields. */
+  children?: ReactNode;
+}): ReactNode {
+  const fields = useMemo(() => inTextOrder(fieldsOf(subject.payload), subject.content), [subject]);
+  // A playbook that declares its inputs has no others.
+  const isClosed = isJsonObject(subject.payload["inputs"]);
+  const [texts, setTexts] = useState<Texts>(() => startTexts(fields, filled));
+  const [more, setMore] = useState(() => (isClosed ? "" : moreText(fields, filled)));
+  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
+  const form = useFocusOnProblem(problems);
+  const refused = refusedInputs(run.error);
+  const submit = async () => {
+    const { values, problems: found } = await readInputs(fields, texts);
+    const others = await readMap(more).catch((error: Error) => error);
+    const all = others instanceof Error ? { ...found, "": others.message } : found;
+    setProblems(all);
+    if (others instanceof Error || Object.keys(all).length > 0) return;
+    run.mutate({ workload: { ...others, ...values }, fields });
+  };
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!run.isPending) void submit();
+  };
+  const count = Object.keys(problems).length;
+  return (
+    <form ref={form} className="stack" onSubmit={onSubmit} noValidate>
+      {children}
+      {fields.length === 0 && <p className="quiet">It names no inputs.</p>}
+      {fields.map((field) => (
+        <Field
+          key={field.name}
+          field={field}
+          problem={(own(problems, field.name) ?? own(refused, field.name)) as string | undefined}
+          text={texts[field.name] ?? ""}
+          onText={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
+        />
+      ))}
+      {!isClosed && <MoreInputs text={more} onText={setMore} problem={problems[""]} />}
+      <SystemCalls subject={subject} />
+      {!may.allowed && <p className="quiet wrap">{may.why}</p>}
+      <Refusal count={count} error={run.error} />
+      <div className="row">
+        <AllowedButton may={may} type="submit" className="main" disabled={run.isPending}>
+          {run.isPending ? "Starting …" : label}
+        </AllowedButton>
+        <button type="button" onClick={() => [setTexts(startTexts(fields, {})), setMore(""), setProblems({})]}>
+          Defaults
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Why nothing was started. */
+function Refusal({ count, error }: { count: number; error: Error | null }): ReactNode {
+  if (count === 0 && error === null) return null;
+  return (
+    <p role="alert" className="problem wrap">
+      {count > 0 ? `Not started: ${count === 1 ? "one input is" : `${count} inputs are`} wrong.` : error?.message}
+    </p>
+  );
+}
+
+function MoreInputs({
+  text,
+  onText,
+  problem,
+}: {
+  text: string;
+  onText(text: string): void;
+  problem: string | undefined;
+}): ReactNode {
+  return (
+    <details open={text !== "" || problem !== undefined}>
+      <summary className="quiet">Other inputs</summary>
+      <div className="field">
+        <label htmlFor="more-inputs">Inputs that the document has no default for, as YAML or JSON</label>
+        <textarea
+          id="more-inputs"
+          className="mono"
+          rows={Math.max(3, Math.min(14, text.split("\n").length + 1))}
+          spellCheck={false}
+          placeholder="name: value"
+          value={text}
+          aria-invalid={problem !== undefined}
+          onChange={(event) => onText(event.target.value)}
+        />
+        {problem !== undefined && <p className="problem wrap">It {problem}</p>}
+      </div>
+    </details>
+  );
+}
+
+/** What the server found wrong with the inputs, by their names. */
+function refusedInputs(error: unknown): Readonly<Record<string, string>> {
+  const errors = error instanceof Problem && isJsonObject(error.detail) ? own(error.detail, "errors") : undefined;
+  const found: Record<string, string> = {};
+  for (const one of Array.isArray(errors) ? errors : []) {
+    const { path, message } = isJsonObject(one) ? one : {};
+    if (typeof path !== "string" || typeof message !== "string") continue;
+    const [name = "", ...below] = path.split(".");
+    setOwn(found, name, below.length === 0 ? message : `${below.join(".")} ${message}`);
+  }
+  return found;
+}
+
+function startTexts(fields: readonly InputField[], filled: JsonObject): Texts {
+  return Object.fromEntries(
+    fields.map((field) => {
+      const given = Object.hasOwn(filled, field.name) ? filled[field.name] : undefined;
+      return [field.name, textOf(field, given === undefined || hasSecret(given) ? field.initial : given)];
+    }),
+  );
+}
+
+/** Inputs that no field is for. */
+function moreText(fields: readonly InputField[], filled: JsonObject): string {
+  const known = new Set(fields.map(({ name }) => name));
+  const others = Object.entries(filled).filter(([name, value]) => !known.has(name) && !hasSecret(value));
+  return others.length === 0 ? "" : JSON.stringify(Object.fromEntries(others), null, 2);
+}
+
+function hasSecret(value: Json): boolean {
+  if (typeof value === "string") return value.includes(MASKED);
+  if (Array.isArray(value)) return value.some(hasSecret);
+  return isJsonObject(value) && Object.values(value).some(hasSecret);
+}

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { startGui } from "../../support/page/gui.ts";
+import { writeDocument } from "../../support/page/gui-editor.ts";
+import { accessibility, assertFits, changeLook, LOOKS } from "../../support/page/looks.ts";
+
+/* The text of the editor is run without being registered. */
+
+const textOf = (more = "") => `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: drafted, path: draft/one }
+workload: { who: world${more} }
+workflow:
+  - step: greet
+    tool: { kind: noop, result: { text: "hello {{ workload.who }}" } }
+`;
+
+const gui = await startGui();
+after(() => gui.close());
+const { post, opened, serving } = gui;
+await post("/api/catalog/register", { content: textOf() });
+
+const run = (page: Page) => page.getByRole("button", { name: "Run draft", exact: true });
+
+async function openedDraft(): Promise<Page> {
+  const page = await opened("/register?from=draft/one");
+  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByRole("button", { name: "Run draft …" }).click();
+  await page.getByRole("heading", { name: "Run this draft" }).waitFor();
+  return page;
+}
+
+test("a draft runs with the inputs of its text, and says in place what it came to; it is no version", async () => {
+  const page = await openedDraft();
+  await writeDocument(page, `${textOf(", times: 2")}# not registered\n`);
+  await page.locator("#input-times").waitFor();
+  await page.locator("#input-who").fill("moon");
+  await run(page).click();
+  const outcome = page.getByRole("region", { name: "Outcome" });
+  await outcome.getByText("hello moon").waitFor();
+  await outcome.getByText("greet").first().waitFor();
+  assert.deepEqual(await accessibility(page), []);
+  const href = await outcome.getByRole("link", { name: /^Execution/ }).getAttribute("href");
+  const versions = await fetch(`${serving.url}/api/catalog/versions/draft/one`);
+  assert.equal(((await versions.json()) as { versions: unknown[] }).versions.length, 1);
+  const other = await opened(href ?? "");
+  await other.getByText("Completed in").waitFor();
+  await other.locator(".run-meta").getByText("draft", { exact: true }).waitFor();
+  await other.goto(`${serving.url}${href}?tab=graph`);
+  await other.getByRole("button", { name: "greet" }).waitFor();
+  await other.getByRole("button", { name: "More actions" }).click();
+  await other.getByRole("link", { name: "Edit the draft …" }).click();
+  await other.locator(".cm-line", { hasText: "# not registered" }).waitFor();
+  await other.close();
+  const list = await opened("/executions?path=draft/one");
+  await list.locator("td.playbook").getByText("draft", { exact: true }).waitFor();
+  await list.close();
+  page.on("dialog", (dialog) => void dialog.accept());
+  await page.close();
+});
+
+test("the last inputs of the path are remembered", async () => {
+  const page = await openedDraft();
+  await page.locator("#input-who").fill("sun");
+  await run(page).click();
+  await page.getByRole("region", { name: "Outcome" }).getByText("hello sun").waitFor();
+  await page.reload();
+  await page.getByRole("button", { name: "Run draft …" }).click();
+  await page.locator("#input-who").waitFor();
+  assert.equal(await page.locator("#input-who").inputValue(), "sun");
+  await page.close();
+});
+
+test("a text with errors, and what is no playbook, cannot run and says why; a refusal of the server stands at the form", async () => {
+  const page = await openedDraft();
+  page.removeAllListeners("console");
+  await writeDocument(
+    page,
+    textOf().replace("- step: greet", "- step: greet\n    next: { arcs: [{ step: nowhere }] }"),
+  );
+  await page.getByText("This text cannot run: there is no step `nowhere`").first().waitFor();
+  assert.equal(await run(page).isDisabled(), true);
+  assert.deepEqual(await accessibility(page), []);
+  await writeDocument(
+    page,
+    'apiVersion: flow/v2\nkind: Mcp\nmetadata: { name: s, path: draft/mcp }\nspec: { endpoint: "http://127.0.0.1:9/mcp" }\n',
+  );
+  await page.getByText("A document of kind mcp cannot run").first().waitFor();
+  await writeDocument(page, textOf());
+  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.route("**/api/execute/draft", (route) =>
+    route.fulfill({ status: 403, json: { error: "No role of yours allows it", code: "FORBIDDEN", request_id: "7" } }),
+  );
+  await run(page).click();
+  await page.getByRole("alert").getByText("No role of yours allows it").waitFor();
+  await page.close();
+});
+
+test("the panel can be used in every look", async () => {
+  const page = await openedDraft();
+  for (const look of LOOKS) {
+    await changeLook(page, look);
+    assert.deepEqual(await accessibility(page), []);
+    await assertFits(page);
+  }
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("heading", { name: "Run this draft" }).waitFor({ state: "detached" });
+  await page.close();
+});
