@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { startGui } from "../support/page/gui.ts";
-import { accessibility, assertViewsUsable, goWithin } from "../support/page/looks.ts";
+import { assertViewsUsable, goWithin } from "../support/page/looks.ts";
 import { EXECUTION_PLAYBOOKS } from "./execution-playbooks.ts";
 
 /* One execution's page in a real browser: what it answers at first sight, steps and values, differences, the graph, actions. */
@@ -560,46 +560,4 @@ test("each view is shown light, dark and narrow, without serious accessibility p
     [`/executions/${plain}?tab=data`, "hello"],
   ]);
   await page.close();
-});
-
-test("files of an execution are listed, shown by what they are, and downloaded; markup in them is text", async () => {
-  const png = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4zwAE/xkgFAAb8gP91pbyKwAAAABJRU5ErkJggg==";
-  const put = (step: string, rest: string, next: string) =>
-    `  - step: ${step}\n    tool: { kind: artifact, action: put, ${rest} }\n    next: { arcs: [{ step: ${next} }] }\n`;
-  const content = `apiVersion: flow/v2
-kind: Playbook
-metadata: { name: files, path: page/files }
-workflow:
-${put("dot", `file: dot.png, content_b64: "${png}"`, "table")}${put(
-  "table",
-  `file: orders.csv, content: "order,note\\nA-1,\\"two, \\"\\"quoted\\"\\"\\"\\nA-2,<b>x</b>\\n"`,
-  "markup",
-)}${put("markup", `file: "page.html", content: "<script>alert(1)</script>"`, "none")}  - step: none
-    tool: { kind: artifact, action: put, file: raw.bin, content_b64: "AAEC" }
-`;
-  await post("/api/catalog/register", { content });
-  const id = await start("files");
-  const page = await opened(`/executions/${id}?tab=files`);
-  const files = page.getByRole("region", { name: "Files" });
-  await exactly(files.getByRole("listitem"), 4);
-  const file = (name: string) => files.getByRole("listitem").filter({ hasText: name });
-  await file("dot.png").getByText("image/png · 73 bytes").waitFor();
-  await file("dot.png").getByRole("button", { name: "Show" }).click();
-  const picture = file("dot.png").getByRole("img", { name: "dot.png" });
-  await picture.waitFor();
-  assert.deepEqual([await picture.getAttribute("width"), await picture.getAttribute("height")], ["2", "2"]);
-  await file("orders.csv").getByRole("button", { name: "Show" }).click();
-  await file("orders.csv").getByText("A-2").waitFor();
-  assert.deepEqual(await file("orders.csv").locator("td").allTextContents(), [
-    ...["A-1", 'two, "quoted"', "A-2", "<b>x</b>"],
-  ]);
-  await file("page.html").getByRole("button", { name: "Show" }).click();
-  await file("page.html").getByText("<script>alert(1)</script>").waitFor();
-  assert.equal(await file("raw.bin").getByRole("button", { name: "Show" }).count(), 0);
-  assert.equal(await file("raw.bin").getByRole("link", { name: "Download" }).getAttribute("download"), "raw.bin");
-  assert.deepEqual(await accessibility(page), []);
-  await page.close();
-  const none = await opened(`/executions/${plain}?tab=files`);
-  await none.getByText("No task has stored a file.").waitFor();
-  await none.close();
 });

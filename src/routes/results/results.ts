@@ -90,9 +90,12 @@ async function resolve(
   c: Context<RouteEnvironment>,
   results: Pick<Results, "read">,
   sealing: Pick<Sealing, "openResult">,
-  { ref, sealed }: v.InferOutput<typeof ResolveQuery>,
+  { ref, sealed, frame }: v.InferOutput<typeof ResolveQuery>,
 ): Promise<Response> {
   const found = await results.read(ref);
+  if (frame !== undefined && (placeOfArtifact(ref) === undefined || !/^text\/html *(;|$)/i.test(found.contentType))) {
+    throw invalid("The query", [{ path: "frame", message: "is for files of the type text/html" }]);
+  }
   const { bytes, sha256, contentType } = found;
   if (found.isSealed && (sealed !== "true" || c.var.role === "user")) {
     describe(c, ref, contentType);
@@ -116,9 +119,20 @@ async function resolve(
   c.header("accept-ranges", "bytes");
   c.header("content-length", String(end - start));
   describe(c, ref, contentType);
+  if (frame !== undefined) {
+    c.header("content-disposition", "inline");
+    c.header("content-security-policy", FRAME_POLICY);
+  }
   const status = range === "all" ? 200 : 206;
   return parts === undefined ? c.body(null, status) : c.body(streamOf(parts), status);
 }
+
+/**
+ * What HTML of a task may do in a frame: look as its author made it, by what stands in it. It has an origin of its own, which may do nothing here;
+ * no script, no form, nothing from elsewhere or to there, and no frame but those of the page.
+ */
+const FRAME_POLICY =
+  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'";
 
 /** Headers that do not depend on the reader. */
 function describe(c: Context, ref: string, contentType: string): void {

@@ -29,6 +29,8 @@ const POLICY = [
   "connect-src 'self'",
   "img-src 'self'",
   "font-src 'self'",
+  // Files of tasks, which the server sends under a policy of their own.
+  "frame-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",

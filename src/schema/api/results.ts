@@ -127,6 +127,14 @@ export const ResolveQuery = v.object({
     v.transform(refIn),
   ),
   sealed: v.exactOptional(SealedFlag),
+  frame: v.exactOptional(
+    v.pipe(
+      v.literal("true"),
+      v.description(
+        "A file of HTML is to be shown in a frame of the page, under a policy without scripts, forms and ways out.",
+      ),
+    ),
+  ),
   execution_id: v.exactOptional(
     v.pipe(IdText, v.description("For workers: the execution that reads, in the name of the user who started it.")),
   ),

@@ -32,12 +32,12 @@ export default function Files({ execution }: { execution: Execution }): ReactNod
     <section className="panel stack" aria-label="Files">
       {artifacts.length === 0 && (
         <p>
-          No task has stored a file{ended_at === null ? " yet" : ""}. Tasks do so with <code>kind: artifact</code> and{" "}
-          <code>action: put</code>.
+          No task has stored a file{ended_at === null ? " yet" : ""}. Code does so in the folder{" "}
+          <code>FLOW_ARTIFACTS</code>, other tasks with <code>kind: artifact</code> and <code>action: put</code>.
         </p>
       )}
       {artifacts.length > 0 && (
-        <ul className="lines">
+        <ul className="lines files">
           {artifacts.map((file) => (
             <File key={file.ref} file={file} />
           ))}
@@ -72,7 +72,7 @@ function File({ file }: { file: StoredFile }): ReactNode {
       </span>
       {isOpen && kind !== undefined && (
         <div className="preview stack">
-          <Preview refOf={ref} name={name} kind={kind} />
+          <Preview refOf={ref} name={name} bytes={bytes} kind={kind} />
         </div>
       )}
     </li>

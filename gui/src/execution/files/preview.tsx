@@ -1,16 +1,36 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useRef } from "react";
-import { loadPayload } from "../../parts/json/reference.ts";
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
+import { sessionToken } from "../../api/session.ts";
+import { loadPayload, payloadAddress } from "../../parts/json/reference.ts";
 import { JsonView } from "../../parts/json/view.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
-import { BEGINNING_BYTES, beginningOf, pictureOf } from "./content.ts";
-import { type PreviewKind, rowsOf } from "./kinds.ts";
+import { PART_BYTES, partOf, pictureOf } from "./content.ts";
+import { CsvTable } from "./csv-table.tsx";
+import type { PreviewKind } from "./kinds.ts";
+
+const ParquetTable = lazy(() => import("./parquet-table.tsx"));
 
 /** What a file holds, or how it begins. */
-export function Preview({ refOf, name, kind }: { refOf: string; name: string; kind: PreviewKind }): ReactNode {
-  if (kind === "image") return <Picture refOf={refOf} name={name} />;
-  if (kind === "json") return <Data refOf={refOf} name={name} />;
-  return <Text refOf={refOf} name={name} isTable={kind === "table"} />;
+export function Preview(props: { refOf: string; name: string; bytes: number; kind: PreviewKind }): ReactNode {
+  const { refOf, name, bytes, kind } = props;
+  switch (kind) {
+    case "image":
+      return <Picture refOf={refOf} name={name} />;
+    case "json":
+      return <Data refOf={refOf} name={name} />;
+    case "page":
+      return <Page refOf={refOf} name={name} />;
+    case "csv":
+      return <CsvTable refOf={refOf} name={name} />;
+    case "parquet":
+      return (
+        <Suspense fallback={<p className="quiet">Loading …</p>}>
+          <ParquetTable refOf={refOf} name={name} bytes={bytes} />
+        </Suspense>
+      );
+    case "text":
+      return <Text refOf={refOf} name={name} />;
+  }
 }
 
 /** A file never changes. What was shown is dropped soon after it is closed. */
@@ -44,10 +64,42 @@ function Data({ refOf, name }: { refOf: string; name: string }): ReactNode {
   return <JsonView label={name} value={payload.data} />;
 }
 
-function Text({ refOf, name, isTable }: { refOf: string; name: string; isTable: boolean }): ReactNode {
+/**
+ * HTML in a frame of an origin of its own: no script, no form, no way out of it. The server sends it under a policy that says the same. Where a token
+ * is needed, a frame would not send it: the text is shown.
+ */
+function Page({ refOf, name }: { refOf: string; name: string }): ReactNode {
+  const [isSource, setIsSource] = useState(false);
+  if (sessionToken() !== undefined) return <Text refOf={refOf} name={name} />;
+  return (
+    <>
+      <div className="segments">
+        <button type="button" aria-pressed={!isSource} onClick={() => setIsSource(false)}>
+          Page
+        </button>
+        <button type="button" aria-pressed={isSource} onClick={() => setIsSource(true)}>
+          Source
+        </button>
+      </div>
+      {isSource ? (
+        <Text refOf={refOf} name={name} />
+      ) : (
+        <iframe sandbox="" src={`${payloadAddress(refOf)}&frame=true`} title={name} referrerPolicy="no-referrer" />
+      )}
+    </>
+  );
+}
+
+function Text({ refOf, name }: { refOf: string; name: string }): ReactNode {
   const beginning = useQuery({
     queryKey: ["file", "beginning", refOf],
-    queryFn: ({ signal }) => beginningOf(refOf, signal),
+    queryFn: async ({ signal }) => {
+      const { bytes, total } = await partOf(refOf, 0, PART_BYTES, signal);
+      const text = new TextDecoder().decode(bytes);
+      const isWhole = total <= bytes.length;
+      // The last character may be cut in two.
+      return { text: isWhole ? text : text.replace(/\ufffd$/, ""), isWhole };
+    },
     ...KEPT,
   });
   if (beginning.isError) return <ProblemPanel error={beginning.error} />;
@@ -55,45 +107,11 @@ function Text({ refOf, name, isTable }: { refOf: string; name: string; isTable: 
   const { text, isWhole } = beginning.data;
   return (
     <>
-      {isTable ? (
-        <Rows rows={rowsOf(text, isWhole)} name={name} />
-      ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
-        <section className="sample" tabIndex={0} aria-label={name}>
-          <pre>{text}</pre>
-        </section>
-      )}
-      {!isWhole && <p className="quiet">The first {BEGINNING_BYTES / 1_024} KiB. Download it to see all of it.</p>}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
+      <section className="sample" tabIndex={0} aria-label={name}>
+        <pre>{text}</pre>
+      </section>
+      {!isWhole && <p className="quiet">The first {PART_BYTES / 1_024} KiB. Download it to see all of it.</p>}
     </>
-  );
-}
-
-function Rows({ rows, name }: { rows: readonly (readonly string[])[]; name: string }): ReactNode {
-  const [head = [], ...body] = rows;
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
-    <section className="scroll" tabIndex={0} aria-label={name}>
-      <table>
-        <thead>
-          <tr>
-            {head.map((cell, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name
-              <th key={index}>{cell}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {body.map((row, line) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a file never changes
-            <tr key={line}>
-              {row.map((cell, index) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a file never changes
-                <td key={index}>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
   );
 }
