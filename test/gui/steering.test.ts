@@ -115,6 +115,11 @@ test("a failed execution runs again with another input from what failed, after i
   await page.getByRole("row", { name: /load/ }).first().click();
   await page.getByText("It did not run here.").waitFor();
   await page.getByRole("link", { name: id }).first().waitFor();
+  await page
+    .getByRole("link", { name: "Lineage", exact: true })
+    .or(page.getByRole("tab", { name: "Lineage" }))
+    .click();
+  await page.getByText("from: charge; input: price", { exact: true }).waitFor();
   await page.close();
 });
 

@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { rerunChanges } from "../../../src/schema/inputs/rerun-changes.ts";
 import { type Answer, api } from "../api/client.ts";
 import type { Execution } from "../api/types.ts";
 import { versionText } from "../parts/labels.tsx";
@@ -106,7 +107,7 @@ function Line({ row: { one, depth, by }, isOwn }: { row: Row; isOwn: boolean }):
           <Ago at={started_at} />
         </span>
       )}
-      {changed !== undefined && <code className="wrap">{JSON.stringify(changed)}</code>}
+      {changed !== undefined && <span className="quiet wrap">{rerunChanges(changed)}</span>}
       {isOwn && <span className="quiet">this one</span>}
     </li>
   );

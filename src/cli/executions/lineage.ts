@@ -1,8 +1,9 @@
 import type { ExecutionItem } from "../../schema/api/executions.ts";
+import { rerunChanges } from "../../schema/inputs/rerun-changes.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import type { RelativeAnswer } from "../../schema/rules/lineage.ts";
 import { defined } from "../../schema/words/defined.ts";
-import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import { type CliInput, EXIT } from "../command-line/command.ts";
 import { limitOf } from "../command-line/list-options.ts";
 import { openServer } from "../server/open-server.ts";
@@ -105,25 +106,8 @@ function lineOf({ one, depth, by, trigger, changed, isOwn }: TreeRow, style: Sty
   const branch = by === undefined ? "" : `${"   ".repeat(Math.max(0, depth - 1))}└─ ${wordsOf(by, trigger)} `;
   const when = started_at === null ? "" : formatAgo(Date.parse(started_at), Date.now());
   const gone = deleted_at === undefined ? "" : ", deleted";
-  const told = changed === undefined ? "" : `  ${changedText(changed)}`;
+  const told = changed === undefined ? "" : `  ${fitText(cleanText(rerunChanges(changed)), CHANGED_WIDTH)}`;
   const name = isOwn ? style.strong(cleanText(path)) : cleanText(path);
   const mark = isOwn ? style.dim("  ← this one") : "";
   return `${style.dim(branch)}${execution_id}  ${name} v${version}  ${paintStatus(status, style)}${gone}  ${style.dim(`${when}${told}`)}${mark}`;
-}
-
-/** What came of a rerun's request and who made it: no change, and on a narrow screen in the way of what is. */
-const NO_CHANGE: ReadonlySet<string> = new Set(["reused", "will_run", "by"]);
-
-/** What a rerun changed: keys with a short value, or with the names of what is in it. */
-function changedText(changed: JsonObject): string {
-  const given = Object.entries(changed).filter(([key]) => !NO_CHANGE.has(key));
-  const parts = given.map(([key, value]) => {
-    const short = isJsonObject(value)
-      ? Object.keys(value).join(", ")
-      : Array.isArray(value)
-        ? value.join(", ")
-        : String(value);
-    return `${key}: ${short}`;
-  });
-  return fitText(cleanText(parts.join("; ")), CHANGED_WIDTH);
 }

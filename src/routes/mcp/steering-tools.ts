@@ -153,8 +153,9 @@ function explain(detail: ExecutionDetail): { text: string } {
   if (endedAt !== null) {
     said.push(`It ended at ${endedAt.toISOString()}.`);
     const { message, code, step } = (error ?? {}) as { message?: string; code?: string; step?: string };
+    const what = status === "CANCELLED" ? "was cancelled" : "failed";
     if (message !== undefined)
-      said.push(`${step === undefined ? "It" : `Step '${step}'`} failed: ${message} (${code}).`);
+      said.push(`${step === undefined ? "It" : `Step '${step}'`} ${what}: ${message} (${code}).`);
     return { text: said.join("\n") };
   }
   if (paused !== undefined) {
@@ -165,8 +166,8 @@ function explain(detail: ExecutionDetail): { text: string } {
     const again = attempt > 1 ? ` (attempt ${attempt}: a worker was lost before)` : "";
     const calls = children === undefined ? "" : `, and waits for executions ${children.join(", ")}`;
     if (worker !== null) said.push(`Step '${step}' is with worker ${worker} since ${claimed}${again}${calls}.`);
-    else if (paused !== undefined) said.push(`Step '${step}' waits for the resumption.`);
     else if (is === "WAITING") continue;
+    else if (paused !== undefined) said.push(`Step '${step}' waits for the resumption.`);
     else said.push(`Step '${step}' waits for a worker since ${since}${again}.`);
   }
   for (const { step, iteration, kind, name, key, due } of detail.waiting_for) {

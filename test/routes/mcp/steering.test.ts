@@ -41,7 +41,7 @@ test("status and explain say what it does now; pause and resume change it, and s
   assert.ok(command);
   assert.match(textOf(await call("explain", id)), /Step 'start' is with worker w since/);
   await work.post(`/api/executions/${id}/cancel`, { reason: "wrong day" });
-  assert.match(textOf(await call("explain", id)), /CANCELLED.*\nIt ended at .*\nIt failed: wrong day/);
+  assert.match(textOf(await call("explain", id)), /CANCELLED.*\nIt ended at .*\nIt was cancelled: wrong day/);
   const rows = await api.database.sql<{ action: string }[]>`
     select action from auth.audit_log where resource = ${`execution/${id}`} and action like 'execution.%' order by audit_id`;
   assert.deepEqual(
@@ -109,6 +109,11 @@ test("a signal to one execution and to everyone: what it reached, who sent it, a
   assert.match(textOf(await signalled({ name: "go", key: "k", data: { n: 1 } })), /waits that ended with it: 1/);
   assert.equal((await signalled({ name: "go", retain: "2d" })).isError, true);
   const third = await startParked();
+  await call("pause", third);
+  const told = textOf(await call("explain", third));
+  assert.match(told, /It was paused at .*\nStep 'asked' waits for signal 'go' with key 'k' to be sent by itself/);
+  assert.doesNotMatch(told, /waits for the resumption/);
+  await call("resume", third);
   const viewer = await connectMcpClient(api.guarded, {
     headers: {
       authorization: `Bearer ${TOKENS.operator}`,
