@@ -16,6 +16,7 @@ import type { RouteEnvironment } from "../http/request-context.ts";
 import { type RouteHandler, serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 import { documentCaller } from "./document-caller.ts";
+import { playbookOpenApi } from "./playbook-openapi.ts";
 
 /** The catalog (interface specification, Catalog). */
 export function catalogRoutes(catalog: Catalog, audit: Pick<Audit, "record">) {
@@ -43,6 +44,7 @@ export function catalogRoutes(catalog: Catalog, audit: Pick<Audit, "record">) {
       const { items, nextCursor } = await catalog.versions(params.path, { ...query, limit: pageSize(limit) });
       return json({ versions: items.map(itemOf), next_cursor: nextCursor });
     },
+    openapi: playbookDocument(catalog),
     entry: async ({ params, json }, c) => {
       const entry = await catalog.entry(pathId(params.catalog_id, "catalog entry"));
       checkPoolPath(c, entry.path, () => notOfPool(`of catalog entry ${params.catalog_id}`));
@@ -86,6 +88,15 @@ export function catalogRoutes(catalog: Catalog, audit: Pick<Audit, "record">) {
       return json({ entries, next_cursor: nextCursor });
     },
   });
+}
+
+function playbookDocument(catalog: Pick<Catalog, "find">): RouteHandler<typeof CATALOG_ROUTES.openapi> {
+  return async ({ query: { version = "latest" }, params, json }, c) => {
+    const wanted = version === "latest" ? undefined : version;
+    const entry = await catalog.find(params.path, wanted === undefined ? undefined : Number(wanted));
+    checkPoolPath(c, entry.path, () => notOfPool(entry.path));
+    return json(playbookOpenApi(entry, wanted));
+  };
 }
 
 /** Pauses a path or resumes it. */

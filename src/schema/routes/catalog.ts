@@ -14,7 +14,7 @@ import {
   ValidateBody,
   VersionsAnswer,
 } from "../api/catalog.ts";
-import { PageQuery } from "../words/wire.ts";
+import { JsonObjectValue, PageQuery } from "../words/wire.ts";
 import { contract } from "./contract.ts";
 
 /** The catalog (interface specification, Catalog). */
@@ -47,6 +47,16 @@ export const CATALOG_ROUTES = {
     user: { action: "view", of: "path" },
     query: PageQuery,
     answer: VersionsAnswer,
+    refusals: [404, 422],
+  }),
+  openapi: contract({
+    method: "get",
+    path: "/api/catalog/openapi/:path{.+}",
+    summary: "OpenAPI 3.1 of the one call that starts a playbook, with its inputs",
+    access: "worker",
+    user: { action: "view", of: "path" },
+    query: ResourceQuery,
+    answer: JsonObjectValue,
     refusals: [404, 422],
   }),
   entry: contract({

@@ -206,3 +206,51 @@ test("an agent's tool has the schema of its inputs, and a call is held to it", a
   );
   assert.match(told, /its inputs are not valid: day: must be a date/);
 });
+
+test("a secret stands in no refusal: of what does not fit, of a key that was used for other inputs, of a draft", async () => {
+  const content = (path: string, of: string) =>
+    `apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: x, path: ${path} }\ninputs:\n  password: { type: string, secret: true, ${of} }\nworkflow:\n${STEPS}`;
+  const refusals: unknown[] = [];
+  for (const [index, of] of ["minLength: 40", "maxLength: 3", "format: date", "enum: [a, b]", "const: a"].entries()) {
+    const path = `in/strict${index}`;
+    const registered = await work.post("/api/catalog/register", { content: content(path, of) });
+    assert.equal(registered.status, 200, JSON.stringify(registered.body));
+    const { status, body } = await work.post("/api/execute", { path, workload: { password: SECRET } });
+    assert.equal(status, 422, of);
+    refusals.push(body);
+    const draft = await work.post("/api/execute/draft", { content: content(path, of), workload: { password: SECRET } });
+    assert.equal(draft.status, 422, of);
+    refusals.push(draft.body);
+  }
+  const key = { "idempotency-key": "inputs/secret" };
+  const ask = (password: string) =>
+    work.post("/api/execute", { path: "in/load", workload: { day: "2026-01-31", password } }, key);
+  const first = await ask(SECRET);
+  assert.equal(first.status, 200);
+  const other = await ask(`${SECRET} too`);
+  refusals.push(first.body, other.body, (await ask(SECRET)).body);
+  assert.doesNotMatch(JSON.stringify(refusals), /pa55/);
+  const [row] = await sql<{ text: string }[]>`
+    select string_agg(e::text, '') as text from flow.execution e where execution_id = ${String(first.body["execution_id"])}`;
+  assert.doesNotMatch(row?.text ?? "", /pa55/);
+});
+
+test("a secret that a trigger gives is in none of its fires, and in nothing of what it starts", async () => {
+  await register("in/given", {
+    rest: `triggers:\n  - { name: given, signal: { name: in_given }, input: { day: "2026-01-31", password: "${SECRET}, {{ signal.data.n }}" } }\n`,
+  });
+  const listed = await work.get("/api/triggers?path=in/given");
+  const [trigger] = listed.body["triggers"] as Body[];
+  assert.equal((await work.post("/api/signals/in_given", { data: { n: 7 } })).status, 202);
+  const { body } = await work.get(`/api/triggers/${String(trigger?.["trigger_id"])}/fires`);
+  const [fire] = body["fires"] as Body[];
+  assert.equal(fire?.["status"], "started");
+  const id = String(fire?.["execution_id"]);
+  await work.runToEnd(id);
+  const kept = await sql<{ text: string }[]>`
+    select f::text as text from flow.trigger_fire f
+    union all select l::text from flow.event_log l where execution_id = ${id}
+    union all select e::text from flow.execution e where execution_id = ${id}`;
+  for (const { text } of kept) assert.doesNotMatch(text, /pa55/);
+  assert.doesNotMatch(JSON.stringify([body, await detailOf(id), (await work.get("/api/stats")).body]), /pa55/);
+});

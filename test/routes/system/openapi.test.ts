@@ -101,6 +101,7 @@ test("answers of every route are as they are described", async () => {
     ["/api/catalog", "/api/catalog?limit=1&prefix=described/"],
     ["/api/catalog/resource/{path}", "/api/catalog/resource/described/agent"],
     ["/api/catalog/versions/{path}", "/api/catalog/versions/described/agent"],
+    ["/api/catalog/openapi/{path}", "/api/catalog/openapi/described/agent"],
   ] as const) {
     assert.equal((await conforms(described, "get", request, {})).status, 200);
   }
