@@ -261,6 +261,7 @@ export function processBatchJob(
 export function heldStepsJob(executionId: string, commands: readonly IssuedCommand[]): Job {
   return {
     ...jobBase([executionId], NO_CALLER),
+    mayWait: true,
     check: () => undefined,
     async apply(round) {
       const changes = round.changes(executionId);

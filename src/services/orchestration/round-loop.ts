@@ -7,7 +7,7 @@ import type { CachedExecution, ExecutionCache } from "./memory/execution-cache.t
 import type { IdAllocator } from "./memory/id-allocator.ts";
 import type { Ending } from "./memory/subscriptions.ts";
 import type { ApplyDeps } from "./rounds/apply-event.ts";
-import { createJobQueue, EXECUTIONS_MAX } from "./rounds/job-queue.ts";
+import { createJobQueue, EXECUTIONS_MAX, type JobQueue } from "./rounds/job-queue.ts";
 import type { PureSteps } from "./rounds/pure-steps.ts";
 import type { ReadyEntry, ReadyQueue } from "./rounds/ready-queue.ts";
 import {
@@ -117,7 +117,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
     underWay += 1;
     const members = jobs.flatMap(({ executionIds }) => executionIds.map((id) => cache.entry(id)));
     const round = openRound(members, { ...deps, newId: () => ids.next() });
-    void run(round, jobs, (again) => queue.unshift(again)).finally(() => {
+    void run(round, jobs, queue).finally(() => {
       underWay -= 1;
       for (const cached of round.executions.values()) queue.free(cached);
       if (round.executions.size > 0) isClaimable = true;
@@ -179,7 +179,7 @@ function deferred(defer: (call: () => void) => void, call: () => void): () => vo
   };
 }
 
-/** Runs a round to its end: written, announced, and its claims answered. It passes the jobs that must run again to `repeat`. */
+/** Runs a round to its end: written, announced, and its claims answered. The jobs that must run again go back to the queue. */
 function roundRunner(
   deps: RoundLoopDeps,
   waiting: ReadonlySet<PendingClaim>,
@@ -226,10 +226,15 @@ function roundRunner(
       ...committed,
     });
   };
-  const run = async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
+  const run = async (
+    round: OpenRound,
+    jobs: readonly Job[],
+    queue: Pick<JobQueue, "push" | "unshift">,
+  ): Promise<void> => {
     try {
       const end = await runRound(round, jobs, roundDeps);
-      repeat(end.again);
+      queue.unshift(end.again);
+      for (const job of end.later) queue.push(job);
       tell(round, end);
       const onFailed = (error: unknown) => {
         if (deps.unavailable(error) === undefined) deps.onFault(error, [...end.moved]);

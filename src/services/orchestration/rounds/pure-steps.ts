@@ -47,6 +47,8 @@ export interface Allowance {
   used(size: number): void;
   /** Commands of this execution that were taken. */
   taken(executionId: string): number;
+  /** Nothing more is taken. */
+  isUsedUp(): boolean;
 }
 
 /** That of a new round. `busy` is a clock in milliseconds. */
@@ -68,6 +70,7 @@ export function openAllowance(busy: () => number): Allowance {
       left -= size;
     },
     taken: (executionId) => runs.get(executionId)?.count ?? 0,
+    isUsedUp: () => left <= 0 || (endsAt !== undefined && busy() > endsAt),
   };
 }
 

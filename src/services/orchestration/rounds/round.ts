@@ -27,6 +27,8 @@ export interface Job {
   isVerified: boolean;
   /** The claim that is answered when the job is written. */
   pendingClaim?: PendingClaim;
+  /** Nobody waits for it: where a round has no time for the steps that follow from it, it goes behind the jobs that wait for a later one. */
+  mayWait?: true;
   /** Steps without effects that follow from it are left to workers: running them here has failed. */
   isWithoutSteps?: true;
   /** True if its caller has given up: do not start it. */
@@ -198,6 +200,8 @@ export interface RoundEnd {
   committed: Committed | undefined;
   /** Jobs to run again, in order. */
   again: Job[];
+  /** Jobs that it had no time for. */
+  later: Job[];
   /** Executions that were written. */
   moved: ReadonlySet<string>;
 }
@@ -208,8 +212,10 @@ export async function runRound(round: OpenRound, jobs: readonly Job[], deps: Rou
   const failed = new Set<string>();
   const again: Job[] = [];
   const applied: Job[] = [];
+  const later: Job[] = [];
   for (const job of jobs) {
     if (job.executionIds.some((id) => failed.has(id))) again.push(job);
+    else if (job.mayWait === true && round.allowance?.isUsedUp() === true) later.push(job);
     else if (await prepare(round, job, failed, deps, again)) applied.push(job);
   }
   const unaffected = unaffectedBy(applied, failed, again);
@@ -223,7 +229,7 @@ export async function runRound(round: OpenRound, jobs: readonly Job[], deps: Rou
   const timings = { engineMs: decided - began, flushMs, executions: end.moved.size, events };
   const committed = end.at === undefined ? undefined : { at: end.at, timings };
   if (committed !== undefined) for (const job of end.done) job.settle(committed);
-  return { committed, again: [...again, ...end.again], moved: end.moved };
+  return { committed, again: [...again, ...end.again], later, moved: end.moved };
 }
 
 /** True if the job has changed the round; false if it was refused. An error half-way makes its executions unusable. */
