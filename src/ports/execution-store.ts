@@ -81,6 +81,8 @@ export interface DueWait {
   executionId: string;
   /** Milliseconds since 1970. */
   dueAt: number;
+  /** The store's clock when it was taken. */
+  takenAt: number;
 }
 
 /** A command that is parked from now on. */

@@ -16,6 +16,8 @@ export interface Ledger {
   /** Checksum by reference of what is stored now. */
   readonly stored: ReadonlyMap<string, string>;
   readonly effects: ReadonlyMap<string, readonly Effect[]>;
+  /** Notes what must not have happened. */
+  breach(what: string): void;
   /** What must not have happened: noted, since whatever a tool throws is taken for a failure of its work. */
   readonly breaches: readonly string[];
 }
@@ -38,6 +40,7 @@ export function openLedger(): Ledger {
       else list.push(effect);
     },
     store: (ref, sha256) => void stored.set(ref, sha256),
+    breach: (what) => void breaches.push(what),
     stored,
     effects: all,
     breaches,

@@ -277,6 +277,27 @@ workflow:
     next: { arcs: [{ step: join, when: "event.name == 'step.failed'", set: { why: "{{ output.error.code }}" } }] }
   - { step: join, tool: { kind: noop, result: { w: "{{ piped.two.w }}", tried: "{{ tried }}", last: "{{ each.results[2].square }}", why: "{{ why }}" } } }
 `,
+  "approvals, and retries that are parked": `
+workflow:
+  - { step: start, tool: { kind: noop, result: { n: 1 } }, next: [ask, each, flaky] }
+  - step: ask
+    tool: { kind: wait, approval: { title: "Go on?", remind_every: 4s, escalate: { after: 9s, to: { roles: [heads] } } }, timeout: 15, on_timeout: continue }
+    set: { ctx.how: "{{ ask.outcome }}" }
+    next: join
+  - step: each
+    loop: { in: [6, 14], iterator: seconds, spec: { mode: parallel } }
+    tool: { kind: wait, approval: { title: "{{ seconds }}?", remind_every: 5s }, timeout: "{{ seconds }}", on_timeout: continue }
+    next: { arcs: [{ step: join, when: "event.name == 'loop.done'" }] }
+  - step: flaky
+    tool:
+      kind: noop
+      flaky: 2
+      result: { n: "{{ start.n + 1 }}" }
+      spec: { policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 3, delay: 12 } }] } }
+    next: join
+  - { step: join, tool: { kind: wait, for: 2s }, next: end }
+  - { step: end, tool: { kind: noop, result: { how: "{{ how }}", asked: "{{ each.results | map(attribute='outcome') | list }}", n: "{{ flaky.n }}" } } }
+`,
   "calls in a loop, of calls, and one that fails": `
 workflow:
   - { step: start, tool: { kind: noop, result: { n: 2 } }, set: { ctx.n: "{{ start.n }}" }, next: [each, deep, bad] }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createDatabaseClock } from "../../src/adapters/database-clock.ts";
 import type { ServerCall } from "../../src/adapters/server/connection.ts";
 import { resultOf } from "../../src/engine/state/results.ts";
 import type { ExecutionState } from "../../src/engine/state/state.ts";
@@ -41,6 +42,8 @@ export interface ServerParts extends World {
   runsSteps: boolean;
   /** Claims of a command that are lost before it fails. */
   lostClaims: number;
+  /** Its machine's clock is wrong by hours, and it goes by the store's, as the role `server` does; absent: it goes by its own. */
+  wrongByMs?: number;
   /** A batch was acknowledged to its sender. */
   acknowledged(outcome: ReportOutcome): void;
   /** Something was thrown, or told as a fault, where nothing may be: the run is a failure. */
@@ -61,6 +64,8 @@ export interface VirtualServer extends Answering {
 
 /** Milliseconds between two runs of each piece of upkeep. */
 const EVERY = { poll: 5_000, recover: 5_000, expire: 5_000, wake: 1_000, sweep: 10_000, reap: 10_000 };
+/** How often a server looks at the store's clock. */
+const LOOK_MS = 700;
 /** A batch is taken from its server when nothing happened to it for so long. */
 const IDLE_MS = 5_000;
 /** Two slow statements in a row may be under way when a server stops. */
@@ -71,8 +76,8 @@ const FEW = { groupMax: 2, readyMax: 3, groupMin: 1 };
 
 /** Starts a server. */
 export function createServer(parts: ServerParts): VirtualServer {
-  const { clock, random } = parts;
-  let offsetMs = 0;
+  const { clock, random, wrongByMs } = parts;
+  let offsetMs = wrongByMs ?? 0;
   let life: Life | undefined;
   let isStopping = false;
 
@@ -88,7 +93,11 @@ export function createServer(parts: ServerParts): VirtualServer {
       life = undefined;
       clock.after(random.between(100, 8_000), begin);
     });
-    life = live(parts, process);
+    if (wrongByMs === undefined) life = live(parts, process);
+    else
+      void goByTheStore(parts, process).then(() => {
+        life = live(parts, process);
+      });
   };
   begin();
 
@@ -122,6 +131,23 @@ export function createServer(parts: ServerParts): VirtualServer {
     serve: (call, gone) => life?.serve(call, gone) ?? new Promise(() => {}),
   };
 }
+
+/** Resolves when it has heard the store's clock; it hears it again and again. */
+async function goByTheStore(parts: ServerParts, process: Process): Promise<void> {
+  const { clock } = parts;
+  const query = disturbed(process, parts);
+  const own = createDatabaseClock(process.clock, clock.now);
+  process.clock = own;
+  const hear = async () => {
+    const askedAt = clock.now();
+    own.heard(await query(async () => Math.floor(clock.now())), askedAt, clock.now());
+  };
+  while (!(await hear().then(yes, no))) await process.clock.sleep(500);
+  process.repeat(LOOK_MS, () => void hear().catch(no));
+}
+
+const yes = () => true;
+const no = () => false;
 
 /** The state goes on changing. */
 function copyOf(view: Pick<ExecutionView, "state" | "lastEventId"> | undefined): Looks["read"] {

@@ -6,7 +6,7 @@ import { type Ledger, openLedger } from "./ledger.ts";
 import { createOperator, type OperatorParts } from "./operator.ts";
 import type { Simulated } from "./playbooks.ts";
 import type { World } from "./process.ts";
-import { seededRandom } from "./random.ts";
+import { type Random, seededRandom } from "./random.ts";
 import type { MadeRerun } from "./reruns.ts";
 import { createServer, type VirtualServer } from "./server.ts";
 import { createTables, type Tables } from "./tables.ts";
@@ -43,11 +43,20 @@ const TIME_MAX_MS = 40 * 60_000;
 // A worker gives way after 20 ms of work (worker/yield-to-event-loop): a run must be the same on a fast machine and on a slow one.
 performance.now = () => 0;
 
+/** The farthest jump of a clock by hours. */
+const JUMP_MAX_MS = 12 * 3_600_000;
 /** Virtual time after the end, in which what was begun is brought to its end. */
 const REST_MS = 5_000;
 
-/** Runs a playbook with the faults of a seed; without a seed, with none. Throws what breaks an invariant on the way. */
-export async function simulate(playbook: Simulated, seed?: number): Promise<Simulation> {
+/**
+ * Runs a playbook with the faults of a seed; without a seed, with none. Throws what breaks an invariant on the way. `clocks: "hours"`: those
+ * of the servers' machines are hours apart and jump by hours, again and again.
+ */
+export async function simulate(
+  playbook: Simulated,
+  seed?: number,
+  { clocks }: { clocks?: "hours" } = {},
+): Promise<Simulation> {
   const random = seededRandom(seed ?? 1);
   const clock = createSteppedClock(START_MS);
   const faults = seed === undefined ? watchFaults(NO_FAULTS, random, () => false) : planFaults(random, clock);
@@ -65,7 +74,9 @@ export async function simulate(playbook: Simulated, seed?: number): Promise<Simu
   const reruns = rerunsOf(seed);
   const lostClaims = lostClaimsOf(seed);
   const parts = { ...world, lostClaims, runsSteps, tables, broker, broken, acknowledged: note, isCramped };
-  const servers = Array.from({ length: random.between(1, 3) }, () => createServer(parts));
+  const hours = clocks === undefined ? undefined : seededRandom((seed ?? 1) ^ 0xc10c);
+  const wrong = () => hours && { wrongByMs: hours.between(-JUMP_MAX_MS, JUMP_MAX_MS) };
+  const servers = Array.from({ length: random.between(1, 3) }, () => createServer({ ...parts, ...wrong() }));
   const script = { random, ledger, rows: { all: playbook.rows, left: new Map(), given: new Map() } };
   const capacities = Array.from({ length: random.between(1, 4) }, () => random.between(1, 3));
   const workers = capacities.map((capacity, index) =>
@@ -82,6 +93,7 @@ export async function simulate(playbook: Simulated, seed?: number): Promise<Simu
     broken,
   });
   jumpNowAndThen(world, [...servers, ...workers]);
+  if (hours !== undefined) jumpByHours(world, hours, servers);
 
   const isAtRest = () =>
     operator.isDone() &&
@@ -123,6 +135,14 @@ function jumpNowAndThen(world: World, clocks: { jump(ms: number): void }[]): voi
   clock.after(10_000, () => {
     if (faults.happens("jump")) random.pick(clocks).jump(random.between(-90_000, 90_000));
     jumpNowAndThen(world, clocks);
+  });
+}
+
+/** Faults end after a time: clocks that are wrong do not. */
+function jumpByHours(world: World, random: Random, servers: readonly VirtualServer[]): void {
+  world.clock.after(random.between(500, 5_000), () => {
+    random.pick(servers).jump(random.between(-JUMP_MAX_MS, JUMP_MAX_MS));
+    jumpByHours(world, random, servers);
   });
 }
 

@@ -14,7 +14,7 @@ import { simulate } from "./simulate.ts";
  * in memory; clocks jump (see faults.ts for all of it, invariants.ts for what must hold afterwards). Each run is compared
  * with the same playbook in the local runtime.
  *
- * `npm test` runs 600 seeds that are always the same, twenty-five of each playbook, and 200 that no run had before: a fault that one run in
+ * `npm test` runs 600 seeds that are always the same, twenty-four of each playbook, and 200 that no run had before: a fault that one run in
  * 20,000 shows is found within weeks, and the many thousands between are not run again and again. `npm run simulate` runs ten thousand.
  * FLOW_SIMULATOR_SEEDS=100000 runs more seeds, FLOW_SEED=4711 only that one.
  */
@@ -42,6 +42,11 @@ const REGRESSIONS: [seed: number, playbook: string, why: string][] = [
   ],
   [385, "sub-playbook and final step", "a rerun of the final step alone ran nothing"],
   [443, "rounds over a join", "a rerun of a rerun named an event that is not there as the end of a step"],
+  [
+    454,
+    "approvals, and retries that are parked",
+    "an approval was opened after its time had come and its step had ended",
+  ],
   [153, "chain with retries", "two rounds claimed for one waiting worker, and one of the answers was lost"],
 ];
 
@@ -54,6 +59,20 @@ for (const playbook of PLAYBOOKS) {
 for (const [seed, name, why] of REGRESSIONS) {
   test(`seed ${seed} of ${name}: ${why}`, async () => {
     await runSeed(seed, named(name));
+  });
+}
+
+/** Those that wait; each runs under as many seeds, whose servers' clocks are hours apart and jump by hours. */
+const WAITING = ["waits", "signals", "retries that are parked", "approvals, and retries that are parked"];
+const SEEDS_OF_HOURS = Number(process.env["FLOW_SIMULATOR_HOURS"] ?? 12);
+
+for (const name of WAITING) {
+  test(`clocks that jump by hours move no wait: ${name}`, async () => {
+    for (let seed = 1; seed <= SEEDS_OF_HOURS; seed += 1) {
+      await assertInvariants(await simulate(named(name), seed, { clocks: "hours" })).catch((error: unknown) => {
+        throw new Error(`Seed ${seed}`, { cause: error });
+      });
+    }
   });
 }
 

@@ -1,3 +1,4 @@
+import type { LogEntry } from "../../src/schema/rules/event-record.ts";
 import type { Json } from "../../src/schema/words/json.ts";
 import { createMemoryStore, isHeld, type MemoryStore } from "../support/engine/memory-store.ts";
 import { createMemoryWorkers, type MemoryWorkers, type WorkerTimes } from "../support/engine/memory-workers.ts";
@@ -25,6 +26,7 @@ export function createTables(now: () => number, ledger: Ledger): Tables {
   const store: MemoryStore = createMemoryStore(now, (row) => workers.mayReclaim(row));
   const workers: MemoryWorkers = createMemoryWorkers(now, () => store, TIMES);
   const payloads = new Map<string, Json>();
+  noWaitEndsEarly(store, now, ledger);
   return {
     store,
     workers,
@@ -38,5 +40,22 @@ export function createTables(now: () => number, ledger: Ledger): Tables {
       ledger.store(ref, sha256);
       return sha256;
     },
+  };
+}
+
+/** A wait for a time is over when it has come by the store's clock, whatever those of the servers show. */
+function noWaitEndsEarly(store: MemoryStore, now: () => number, ledger: Ledger): void {
+  const { flush } = store;
+  const isEarly = (event: LogEntry["event"]) => {
+    if (event.type !== "command.woken" || event.signal !== undefined || event.approval !== undefined) return false;
+    const due = store.waits.get(event.command_id)?.dueAt;
+    return due == null || due > now();
+  };
+  store.flush = async (writing) => {
+    const early = writing.executions.filter(({ events }) => events.some(({ event }) => isEarly(event)));
+    const outcome = await flush(writing);
+    for (const { executionId } of early)
+      if (outcome.moved.has(executionId)) ledger.breach(`A wait of ${executionId} was over before its time`);
+    return outcome;
   };
 }

@@ -45,9 +45,13 @@ function nameOf(by: string): string {
   return by === "link" ? "someone with a link" : by;
 }
 
-/** A command that waits for people: they may decide from now on. */
-export function openApproval(event: EventOf<"command.parked">, env: EngineEnv): FlowEvent[] {
-  if (event.wait.kind !== "approval") return [];
+/**
+ * A command that waits for people: they may decide from now on. Not where this is decided late and the wait is over: its time had come while
+ * the server was gone that had accepted the event.
+ */
+export function openApproval(state: ExecutionState, event: EventOf<"command.parked">, env: EngineEnv): FlowEvent[] {
+  const parked = openCommand(state, event.command_id)?.parked;
+  if (parked?.wait.kind !== "approval" || parked.approval !== undefined) return [];
   const { command_id, step, iteration } = event;
   return [opened({ command_id, step, ...(iteration !== undefined && { iteration }) }, env)];
 }

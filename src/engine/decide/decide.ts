@@ -82,7 +82,7 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
     case "signal.received":
       return eventsOnly(wakeBySignal(state, event, program, env));
     case "command.parked":
-      if (event.wait.kind === "approval") return eventsOnly(openApproval(event, env));
+      if (event.wait.kind === "approval") return eventsOnly(openApproval(state, event, env));
       return event.wait.kind === "signal" ? eventsOnly(wakeByKept(state, event.command_id, program, env)) : NOTHING;
     case "command.woken":
       return eventsOnly(expireApproval(state, event, env));

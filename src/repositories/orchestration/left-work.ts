@@ -28,12 +28,20 @@ export interface LeftWork {
   streams: boolean;
 }
 
+/** What a look finds beside it. */
+export interface Look extends LeftWork {
+  /** In how many milliseconds the next wait is over; null: nothing waits for a time. */
+  nextMs: number | null;
+  /** The database's clock, milliseconds since 1970. */
+  shownMs: number;
+}
+
 /**
- * Whether there is anything to look for, each by one step down a partial index, and in how many milliseconds the next wait is over. Each of the works that follow from it has statements of its
+ * Whether there is anything to look for, each by one step down a partial index. Each of the works that follow from it has statements of its
  * own with narrower conditions: while nothing is open, this one takes the place of six.
  */
-export async function findLeftWork({ sql }: Database): Promise<LeftWork & { nextMs: number | null }> {
-  const [row] = await sql<[LeftWork & { nextMs: number | null }]>`
+export async function findLeftWork({ sql }: Database): Promise<Look> {
+  const [row] = await sql<[Look]>`
     select
       exists (select from flow.command where status = 'PENDING')
         or exists (select from flow.command where status in ('CLAIMED', 'RUNNING')) as commands,
@@ -54,6 +62,7 @@ export async function findLeftWork({ sql }: Database): Promise<LeftWork & { next
       exists (select from flow.trigger where enabled and kind <> 'schedule' and kind = 'nats')
         or exists (select from flow.lease where name like 'trigger/%' and expires_at > now()) as streams,
       (select extract(epoch from due_at - now()) * 1000 from flow.wait where due_at > now() order by due_at limit 1)::float8
-        as "nextMs"`;
+        as "nextMs",
+      (extract(epoch from now()) * 1000)::float8 as "shownMs"`;
   return row;
 }

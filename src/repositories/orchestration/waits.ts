@@ -6,7 +6,7 @@ import type { Database } from "../database/database.ts";
  * long. Rows that another server is taking at this moment are passed over, not waited for.
  */
 export async function takeDueWaits({ sql }: Database, leaseMs: number, limit: number): Promise<DueWait[]> {
-  const rows = await sql<{ commandId: string; executionId: string; dueAt: string }[]>`
+  const rows = await sql<{ commandId: string; executionId: string; dueAt: string; takenAt: string }[]>`
     with due as (
       select command_id from flow.wait
       where due_at <= now() and (taken_until is null or taken_until <= now())
@@ -16,6 +16,8 @@ export async function takeDueWaits({ sql }: Database, leaseMs: number, limit: nu
     update flow.wait as w set taken_until = now() + ${leaseMs}::float8 * interval '1 millisecond'
     from due where w.command_id = due.command_id
     returning w.command_id as "commandId", w.execution_id as "executionId",
-      round(extract(epoch from w.due_at) * 1000) as "dueAt"`;
-  return rows.map((row) => ({ ...row, dueAt: Number(row.dueAt) })).sort((left, right) => left.dueAt - right.dueAt);
+      round(extract(epoch from w.due_at) * 1000) as "dueAt", round(extract(epoch from now()) * 1000) as "takenAt"`;
+  return rows
+    .map((row) => ({ ...row, dueAt: Number(row.dueAt), takenAt: Number(row.takenAt) }))
+    .sort((left, right) => left.dueAt - right.dueAt);
 }

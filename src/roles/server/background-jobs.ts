@@ -1,3 +1,4 @@
+import type { DatabaseClock } from "../../adapters/database-clock.ts";
 import { systemClock } from "../../adapters/system-clock.ts";
 import type { Lifecycle } from "../../platform/system/lifecycle.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
@@ -37,6 +38,8 @@ export interface UpkeepDeps {
   reader: Pick<ExecutionReader, "sweep">;
   elsewhere: Elsewhere;
   database: Database;
+  /** Is set by each look. */
+  clock: DatabaseClock;
   asOwner: AsOwner;
   audit: Audit;
   keychainUpkeep: KeychainUpkeep;
@@ -99,10 +102,10 @@ export const RETENTION_INTERVAL_MS = 300_000;
  */
 export function startUpkeep(deps: UpkeepDeps): void {
   const { recovery, reader, elsewhere, database, presence, audit, keychainUpkeep, transient, results } = deps;
-  const { reaper, retention, logger, lifecycle } = deps;
+  const { reaper, retention, logger, lifecycle, clock } = deps;
   const onError = (name: string, error: unknown) => logger.warn({ err: error, work: name }, "background work failed");
-  const left = createLeftWorkLooks<keyof LeftWork>(() => lookWith(deps), ["pools"], lookTimes(onError));
-  deps.onParked((at) => left.lookIn(at - systemClock.now()));
+  const left = createLeftWorkLooks<keyof LeftWork>(() => lookWith(deps), ["pools"], lookTimes(clock, onError));
+  deps.onParked((at) => left.lookIn(at - clock.now()));
   const whenLeft = (reason: keyof LeftWork, intervalMs = AFTER_LOOK_MS) => ({
     intervalMs,
     until: (signal: AbortSignal) => left.until(reason, signal),
@@ -165,8 +168,10 @@ export function startUpkeep(deps: UpkeepDeps): void {
   });
 }
 
-async function lookWith({ database, watching }: Pick<UpkeepDeps, "database" | "watching">) {
-  const found = await findLeftWork(database);
+async function lookWith({ database, watching, clock }: Pick<UpkeepDeps, "database" | "watching" | "clock">) {
+  const askedAt = performance.now();
+  const { shownMs, ...found } = await findLeftWork(database);
+  clock.heard(shownMs, askedAt, performance.now());
   watching.ends = found.watchers;
   return found;
 }
@@ -191,13 +196,13 @@ function statisticsWork(database: Database): BackgroundWork[] {
 }
 
 /** Looks between those of {@link POLL_MS}, for what comes due before the next of them. */
-function lookTimes(onError: (name: string, error: unknown) => void): LookTimes {
+function lookTimes({ now }: DatabaseClock, onError: (name: string, error: unknown) => void): LookTimes {
   return {
     after(ms, action) {
       const timer = setTimeout(action, ms);
       return () => clearTimeout(timer);
     },
-    now: systemClock.now,
+    now,
     everyMs: POLL_MS,
     onError: (error) => onError("look for what is due", error),
   };

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
+import { createDatabaseClock, type DatabaseClock } from "../../adapters/database-clock.ts";
 import type { Config } from "../../platform/config/config.ts";
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
 import type { Lifecycle } from "../../platform/system/lifecycle.ts";
@@ -11,6 +12,7 @@ import { listenForSessionChanges } from "../../repositories/access/session-chang
 import { type Database, openDatabase } from "../../repositories/database/database.ts";
 import { readOnly } from "../../repositories/doctor/read-snapshot.ts";
 import { dropPartition } from "../../repositories/executions/old-partitions.ts";
+import { databaseNow } from "../../repositories/triggers/triggers.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { messageOf } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
@@ -84,12 +86,9 @@ export async function startServices(
   const { metrics, observe, onFired } = openMetrics(database);
   const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
   const traces = openTraces({ config, version, logger, lifecycle }, processor);
+  const clock = await awaiting(() => openClock(database));
   const service = wireServices({
-    database,
-    flushDatabase,
-    documents,
-    keys,
-    config,
+    ...{ database, clock, flushDatabase, documents, keys, config },
     resultsFolder: join(resolve(folder, config.home), "results"),
     stores,
     resultsObserver: createResultsObserver(metrics, logger),
@@ -122,6 +121,7 @@ export async function startServices(
     recovery: orchestrator.recovery,
     elsewhere,
     database,
+    clock,
     presence: openPresence(database, { name: processor, version }),
     reaper: config.reaperEnabled ? { reaper, intervalMs: config.reaperIntervalMs } : undefined,
     ...withOwner(config, { database, found, service, processor, logger }),
@@ -137,6 +137,14 @@ export async function startServices(
   warnOfSystemPlaybooks(database, service.pools, logger);
   const overview = openOverview(config, { database, broker: link, reaper, processor });
   return { service, metrics, reaper, diagnose, overview, processor };
+}
+
+/** A clock that has heard the database before anything goes by it. */
+async function openClock(database: Database): Promise<DatabaseClock> {
+  const clock = createDatabaseClock();
+  const askedAt = performance.now();
+  clock.heard(await databaseNow(database), askedAt, performance.now());
+  return clock;
 }
 
 /** Playbooks that will stop are better known now than when someone needs them. The start does not wait for it. */

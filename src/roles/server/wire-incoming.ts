@@ -1,4 +1,3 @@
-import { systemClock } from "../../adapters/system-clock.ts";
 import { createEgressGuard, PRIVATE_RANGES } from "../../platform/http/egress.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Database } from "../../repositories/database/database.ts";
@@ -30,13 +29,15 @@ export interface IncomingDeps {
   audit: Audit;
   /** Name of this server. */
   processor: string;
+  /** Milliseconds since 1970. */
+  now(): number;
   /** Reports what a trigger cannot do, or that it reads: `trigger` is its path and name. */
   onTrigger?(about: { trigger: string; problem?: string }): void;
 }
 
 /** Builds webhooks and the reading of streams. */
 export function wireIncoming(deps: IncomingDeps): Incoming {
-  const { database, triggers, executions, credentials, audit, processor } = deps;
+  const { database, triggers, executions, credentials, audit, processor, now } = deps;
   const tell = ({ path, name }: { path: string; name: string }, problem?: string) =>
     deps.onTrigger?.({ trigger: `${path}/${name}`, ...(problem !== undefined && { problem }) });
   const secrets = createHookSecrets({
@@ -50,11 +51,11 @@ export function wireIncoming(deps: IncomingDeps): Incoming {
       executions,
       secrets,
       audit,
-      now: systemClock.now,
+      now,
       busy: () => performance.now(),
     }),
     streamTriggers: createStreamTriggers({
-      ...{ database, triggers, credentials, readStream, holder: processor, now: systemClock.now },
+      ...{ database, triggers, credentials, readStream, holder: processor, now },
       onProblem: tell,
       onReading: (trigger) => tell(trigger),
     }),

@@ -10,6 +10,7 @@ import { idpIssuers } from "../../platform/config/identity-providers.ts";
 import { createApprovalLinks } from "../../platform/crypto/approval-links.ts";
 import { type ClaimSecrets, createClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { PayloadStore } from "../../ports/payload-store.ts";
 import { findText } from "../../repositories/catalog/catalog.ts";
 import type { Database } from "../../repositories/database/database.ts";
@@ -99,9 +100,8 @@ export type ServiceConfig = Pick<
 function executionsOf(
   deps: Omit<Parameters<typeof createExecutions>[0], "now"> &
     Pick<Parameters<typeof createBulkOperations>[0], "onFault" | "sealerOf">,
-  { processor, env, onFired }: Pick<ServicesDeps, "processor" | "env" | "onFired">,
+  { processor, env, onFired, clock: { now } = systemClock }: ServicesDeps,
 ): Pick<Services, "executions" | "bulk" | "triggers" | "signals"> {
-  const { now } = systemClock;
   const busy = () => performance.now();
   const executions = createExecutions({ ...deps, now });
   let calls = 0;
@@ -121,6 +121,8 @@ function executionsOf(
 /** What the service is made of. */
 export interface ServicesDeps {
   database: Database;
+  /** Default: the machine's. */
+  clock?: Clock;
   /** A separate pool for writing; default: `database`. */
   flushDatabase?: Database;
   /** Reads large playbooks. */
@@ -194,7 +196,7 @@ const PROGRAMS_READ_MAX = 50;
 
 /** Builds them. They work until `orchestrator.close()`. */
 export function wireServices(deps: ServicesDeps): Services {
-  const { database, config } = deps;
+  const { database, config, clock = systemClock } = deps;
   const pools = createPools({ database, hasOwn: config.serverToken !== undefined });
   const { keychain, keychainUpkeep, observer: observerWithKeychain } = keychainOf(deps);
   const hardTimeoutMs = config.claimHardTimeoutMs ?? config.reaperHardTimeoutMs;
@@ -214,7 +216,7 @@ export function wireServices(deps: ServicesDeps): Services {
   });
   const programsRead = createProgramCache(readText, deps.documents, PROGRAMS_READ_MAX);
   const readProgram = (catalogId: string) => programs.peek(catalogId) ?? programsRead(catalogId);
-  const reader = createExecutionReader({ store, programs: readProgram, now: systemClock.now });
+  const reader = createExecutionReader({ store, programs: readProgram, now: clock.now });
   const fault = (error: unknown) => observer.fault(error, []);
   const audit = createAudit({
     database,
@@ -241,15 +243,15 @@ export function wireServices(deps: ServicesDeps): Services {
     roles: createRoles({ database }),
     ...secrets,
     ...started,
-    ...wireIncoming({ ...deps, ...started, ...secrets, audit }),
-    statistics: createStatistics({ database, now: systemClock.now }),
+    ...wireIncoming({ ...deps, ...started, ...secrets, audit, now: clock.now }),
+    statistics: createStatistics({ database, now: clock.now }),
     ...approvalsOf(deps, { ...parts, ...started }),
     cancelNotices,
     claimSecrets,
     ...{ pools, presentClaims: createPresentClaims({ database, claimSecrets }) },
     workers: createWorkers({
       ...{ database, orchestrator, cancelNotices, policy, leaseMs: config.claimLeaseMs },
-      ...{ onReturned: observer.returned, onFault: fault, now: systemClock.now },
+      ...{ onReturned: observer.returned, onFault: fault, now: clock.now },
     }),
     agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, orchestrator, pollMs: config.batchStatusPollMs }),
@@ -258,11 +260,10 @@ export function wireServices(deps: ServicesDeps): Services {
 
 /** Approvals, their links and their messages. */
 function approvalsOf(
-  { database, keys, publicUrl }: ServicesDeps,
+  { database, keys, publicUrl, clock: { now } = systemClock }: ServicesDeps,
   parts: Pick<MessagesDeps, "executions" | "access" | "onFault"> & { orchestrator: Orchestrator },
 ): Pick<Services, "approvals" | "tellPeople"> {
   const links = createApprovalLinks(keys);
-  const { now } = systemClock;
   return {
     approvals: createApprovals({ database, orchestrator: parts.orchestrator, links, now }),
     tellPeople: () => sendMessages({ ...parts, database, links, publicUrl: () => publicUrl?.() }),
@@ -294,22 +295,17 @@ function observing(
 
 /** What advances executions, with the settings of this server. */
 function orchestratorOf(
-  { config, env, traceOf, processor }: ServicesDeps,
+  { config, env, traceOf, processor, clock = systemClock }: ServicesDeps,
   parts: Pick<OrchestratorDeps, "store" | "programs" | "results" | "checkReading" | "sealerOf" | "poolOf" | "observer">,
 ): Orchestrator {
   return createOrchestrator({
     ...parts,
-    clock: systemClock,
+    clock,
     defer: setImmediate,
     env,
     ...defined({ traceOf }),
     ...(config.pureSteps === "server" && {
-      pureSteps: createPureSteps({
-        worker: processor,
-        clock: systemClock,
-        random: Math.random,
-        signal: neverAborted(),
-      }),
+      pureSteps: createPureSteps({ worker: processor, clock, random: Math.random, signal: neverAborted() }),
     }),
     limits: {
       leaseMs: config.claimLeaseMs,
@@ -346,7 +342,7 @@ export function mcpOf(deps: { catalog: Catalog; executions: Executions }) {
 
 /** The results, in all stores. */
 function resultsOf(deps: ServicesDeps, isOver: (executionId: string, step: string) => Promise<boolean>): Results {
-  const { database, config, resultsFolder, stores = [], resultsObserver } = deps;
+  const { database, config, resultsFolder, stores = [], resultsObserver, clock = systemClock } = deps;
   return createResults({
     database,
     stores: [createDiskPayloads(resultsFolder), createSqlPayloads(database), ...stores],
@@ -354,7 +350,7 @@ function resultsOf(deps: ServicesDeps, isOver: (executionId: string, step: strin
     bytesMax: config.resultBytesMax,
     limits: { kvBytesMax: config.resultKvBytesMax, s3BytesMax: config.resultS3BytesMax },
     ttlMs: config.resultTtlMs,
-    now: systemClock.now,
+    now: clock.now,
     isStepOver: isOver,
     ...defined({ observer: resultsObserver }),
   });

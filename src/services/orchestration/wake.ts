@@ -19,8 +19,8 @@ const TAKEN_MS = 5_000;
  * Wakes parked commands whose time has come: each is claimable again, and one whose tasks only evaluate templates is run in the same
  * round. Returns how many were due.
  *
- * What a round has no time for goes on in later rounds, and its wait is over by then: so it waits first until what was woken before has
- * gone on. Otherwise ten thousand that are due together would all wait for their turn, with all of their executions in memory.
+ * What a round has no time for waits for later rounds: so it waits first until what was woken before has gone on. Otherwise ten thousand
+ * that are due together would all wait for their turn, with all of their executions in memory.
  */
 export async function wakeDue(parts: OrchestratorParts): Promise<number> {
   const { store } = parts;
@@ -46,6 +46,7 @@ async function wakeExecution(
   try {
     await runJob(roundLoop, [executionId], (base) => ({
       ...base,
+      mayWait: true,
       check(round) {
         const live = round.changes(executionId)?.live;
         if (live === undefined || waits.some((wait) => isParked(live, wait))) return;
@@ -59,7 +60,7 @@ async function wakeExecution(
         for (const wait of waits) {
           const body = bodies.get(wait.commandId);
           if (body === undefined || !isParked(changes.live, wait)) continue;
-          if (await remind(changes, body, wait.dueAt, round.applyDeps)) continue;
+          if (await remind(changes, body, wait.takenAt, round.applyDeps)) continue;
           const woken = { type: "command.woken" as const, at: now(), command_id: wait.commandId, step: body.step };
           await applyEvent(changes, woken, round.applyDeps);
           changes.takeUp(body);
@@ -78,15 +79,16 @@ function isParked({ state }: LiveExecution, { commandId, dueAt }: DueWait): bool
   return state.status === "RUNNING" && parked !== undefined && nextDueOf(parked) === dueAt;
 }
 
-/** Reminds of an approval whose own time has not come yet, and puts it before others; false if there is nothing but its end. */
+/**
+ * Reminds of an approval whose own time has not come yet, and puts it before others; false if there is nothing but its end. `at`: the store's
+ * clock, which said that something is due. This server's may be hours away from it.
+ */
 async function remind(
   changes: ChangeSet,
   { command_id: id, step }: Command,
-  dueAt: number,
+  at: number,
   deps: ApplyDeps,
 ): Promise<boolean> {
-  // The store's clock says that it is due: this server's may be behind.
-  const at = Math.max(deps.now(), dueAt);
   let isReminded = false;
   for (;;) {
     const parked = openCommand(changes.live.state, id)?.parked;

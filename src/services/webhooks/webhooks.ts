@@ -119,16 +119,16 @@ interface Meant {
 }
 
 /** The enabled trigger at a path, as of the last second; also that it is unknown: who guesses paths asks the database that often. */
-function createLookUp({ triggers, now }: WebhooksDeps): (path: string) => Promise<TriggerRow | undefined> {
+function createLookUp({ triggers, busy }: WebhooksDeps): (path: string) => Promise<TriggerRow | undefined> {
   const known = new Map<string, { at: number; found: Promise<TriggerRow | undefined> }>();
   return async (path) => {
     if (whyNoHookPath(path) !== undefined) return undefined;
     const before = known.get(path);
-    if (before !== undefined && now() - before.at < KNOWN_MS) return await before.found;
+    if (before !== undefined && busy() - before.at < KNOWN_MS) return await before.found;
     const found = triggers.findAt("webhook", path).then((row) => (row?.enabled === true ? row : undefined));
     known.delete(path);
     if (known.size >= PATHS_MAX) known.delete(known.keys().next().value ?? "");
-    known.set(path, { at: now(), found });
+    known.set(path, { at: busy(), found });
     found.catch(() => known.delete(path));
     return await found;
   };

@@ -23,6 +23,7 @@ workflow:
 `;
 
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 
 /** A server that runs waits itself, and whose clock stands still until it is moved. */
 function serve(runsSteps = true) {
@@ -36,11 +37,12 @@ function serve(runsSteps = true) {
   );
   return {
     ...service,
-    /** Moves the clock, and wakes what has come due. */
-    async move(ms: number) {
+    /** Moves the clock, and a server wakes what has come due. */
+    async move(ms: number, server = service.orchestrator) {
       now += ms;
-      return await service.orchestrator.recovery.wake();
+      return await server.recovery.wake();
     },
+    now: () => now,
     /** The one approval that is open. */
     place(executionId: string) {
       const found = [...service.store.approvals.values()].find(({ outcome }) => outcome === undefined);
@@ -52,6 +54,8 @@ function serve(runsSteps = true) {
 const said = (by: string, more: Partial<GivenDecision> = {}): GivenDecision => ({ decision: "approve", by, ...more });
 const row = ({ store }: TestOrchestrator, id: string) => store.executions.get(id);
 const types = ({ store }: TestOrchestrator, id: string) => (store.events.get(id) ?? []).map((one) => one.event_type);
+const countOf = (service: TestOrchestrator, id: string, wanted: string) =>
+  types(service, id).filter((type) => type === wanted).length;
 const gotOf = (service: TestOrchestrator, id: string) =>
   (row(service, id)?.result as { got: JsonObject } | undefined)?.got;
 
@@ -176,6 +180,31 @@ test("people are reminded and others asked, each at its time, and told by a play
   assert.equal(messages().length, before + 1);
   assert.equal(row(service, id)?.status, "RUNNING");
   assert.deepEqual(service.faults, []);
+});
+
+test("a server whose clock is hours ahead, or behind, reminds at the store's time, and ends nothing before it", async () => {
+  for (const wrongBy of [3 * HOUR, -3 * HOUR]) {
+    const service = serve();
+    const id = await service.start(
+      playbook("remind_every: 30m, escalate: { after: 90m, to: { roles: [heads] } }", "timeout: 2h"),
+    );
+    const { approvalId } = service.place(id);
+    const clock = { ...systemClock, now: () => service.now() + wrongBy, busy: () => 0 };
+    const other = service.another({ clock });
+    const counts = () => ["approval.reminded", "approval.escalated"].map((type) => countOf(service, id, type));
+    await service.move(30 * MINUTE, other);
+    assert.deepEqual(counts(), [1, 0]);
+    assert.equal(await service.move(0, other), 0);
+    await service.move(HOUR, other);
+    // The reminder of the first hour was missed: the escalation stands for it.
+    assert.deepEqual([...counts(), row(service, id)?.status], [1, 1, "RUNNING"]);
+    await service.move(HOUR / 2 - 1, other);
+    assert.equal(service.store.approvals.get(approvalId)?.outcome, undefined);
+    await service.move(1, other);
+    assert.equal(service.store.approvals.get(approvalId)?.outcome, "expired");
+    assert.equal(countOf(service, id, "command.woken"), 1);
+    assert.deepEqual(service.faults, []);
+  }
 });
 
 test("a message that cannot be made ends nothing: the log has why", async () => {

@@ -181,12 +181,23 @@ test("many waits that are over at once go on without their executions being load
     loads += 1;
     return await find(id);
   };
-  assert.equal(await orchestrator.recovery.wake(), count);
-  assert.ok(orchestrator.queueDepth() > count / 2, "They wait for their turn");
+  const woken = orchestrator.recovery.wake();
+  let flushes = 0;
+  const { flush } = store;
+  store.flush = async (writing) => {
+    flushes += 1;
+    return await flush(writing);
+  };
   while ([...store.executions.values()].some(({ endedAt }) => endedAt === null)) {
     orchestrator.recovery.sweep();
     await new Promise((resolve) => setImmediate(resolve));
   }
+  assert.equal(await woken, count);
+  assert.ok(flushes > 4, "They wait for their turn");
+  const written = [...store.executions.keys()].map((id) =>
+    types(service, id).filter((type) => type === "command.woken"),
+  );
+  assert.ok(written.every(({ length }) => length === 1));
   assert.ok(loads <= count, `${loads} loads`);
   assert.deepEqual(service.faults, []);
 });

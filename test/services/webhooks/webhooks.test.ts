@@ -4,11 +4,12 @@ import { createWebhooks, type HookDelivery, type WebhooksDeps } from "../../../s
 
 /** Webhooks whose clock stands still until it is moved, over triggers that start everything. */
 function webhooks() {
-  const clock = { ms: 0 };
+  const clock = { ms: 0, machine: 0 };
+  const known = { enabled: true };
   const definition = { name: "t", kind: "webhook", webhook: { path: "a", verify: { preset: "none", secrets: [] } } };
   const triggers = {
     findAt: (_kind: string, path: string) =>
-      Promise.resolve({ triggerId: path, path: "p", name: "t", enabled: true, definition }),
+      Promise.resolve({ triggerId: path, path: "p", name: "t", ...known, definition }),
     fire: () =>
       Promise.resolve({
         fireId: "1",
@@ -20,7 +21,7 @@ function webhooks() {
       }),
     scope: () => ({}),
   };
-  const deps = { triggers, now: () => clock.ms, busy: () => clock.ms } as unknown as WebhooksDeps;
+  const deps = { triggers, now: () => clock.ms + clock.machine, busy: () => clock.ms } as unknown as WebhooksDeps;
   const hooks = createWebhooks(deps);
   const listen = () => ({ signal: new AbortController().signal, done: () => undefined });
   const take = async (path: string) => {
@@ -36,11 +37,11 @@ function webhooks() {
     };
     return await hooks.take(delivery, listen).then(
       () => "taken",
-      (error: { code: string; detail: { retry_after_seconds: number } }) =>
-        `${error.code} ${error.detail.retry_after_seconds}`,
+      (error: { code: string; detail?: { retry_after_seconds: number } }) =>
+        [error.code, error.detail?.retry_after_seconds].join(" ").trim(),
     );
   };
-  return { clock, take };
+  return { clock, known, take };
 }
 
 test("100 deliveries of a path are taken in a second, the next is refused with a time, and other paths go on", async () => {
@@ -52,4 +53,15 @@ test("100 deliveries of a path are taken in a second, the next is refused with a
   clock.ms += 10;
   assert.equal(await take("a"), "taken", "a hundredth of a second later one more");
   assert.equal(await take("a"), "RATE_LIMITED 1");
+});
+
+test("a trigger that was disabled takes nothing a second later, though the machine's clock has gone back by hours", async () => {
+  const { clock, known, take } = webhooks();
+  assert.equal(await take("a"), "taken");
+  known.enabled = false;
+  clock.machine = -5 * 3_600_000;
+  clock.ms += 999;
+  assert.equal(await take("a"), "taken");
+  clock.ms += 1;
+  assert.equal(await take("a"), "NOT_FOUND");
 });

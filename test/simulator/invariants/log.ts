@@ -8,6 +8,7 @@ export function assertLog(log: readonly FlowEvent[]): ExecutionState {
   oneEnd(log);
   attemptsGrow(log);
   oneResultPerCommand(log);
+  oneEndPerWait(log);
   const state = emptyState();
   for (const event of log) {
     evolve(state, event);
@@ -52,6 +53,16 @@ function oneResultPerCommand(log: readonly FlowEvent[]): void {
   assert.equal(new Set(iterations).size, iterations.length, "An iteration ended twice");
   const stepRuns = log.filter(isOwnStepEnd).map((event) => event.step_run_id);
   assert.equal(new Set(stepRuns).size, stepRuns.length, "A step run ended twice");
+}
+
+/** What a command waits for wakes it once: no wait that is over, or that never was, ends. */
+function oneEndPerWait(log: readonly FlowEvent[]): void {
+  const parked = new Set<string>();
+  for (const event of log) {
+    if (event.type === "command.parked") parked.add(event.command_id);
+    if (event.type !== "command.woken") continue;
+    assert.ok(parked.delete(event.command_id), `Command ${event.command_id} was woken, and did not wait`);
+  }
 }
 
 /** 6: no loop has more iterations open than it allows; those of one command are its worker's to keep apart. */

@@ -209,7 +209,8 @@ export function createMemoryStore(
         .sort((left, right) => (left.dueAt ?? 0) - (right.dueAt ?? 0))
         .slice(0, limit);
       for (const row of due) row.takenUntil = now() + leaseMs;
-      return due.map(({ commandId, executionId, dueAt }) => ({ commandId, executionId, dueAt: dueAt ?? 0 }));
+      const takenAt = now();
+      return due.map(({ commandId, executionId, dueAt }) => ({ commandId, executionId, dueAt: dueAt ?? 0, takenAt }));
     },
   };
   return store;

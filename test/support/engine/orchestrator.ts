@@ -19,7 +19,7 @@ export interface TestOrchestrator {
   /** Adds a playbook, and starts it. */
   start(content: string, input?: Record<string, Json>): Promise<string>;
   /** A second service on the same store, as another server has it. */
-  another(): Orchestrator;
+  another(more?: Partial<OrchestratorDeps>): Orchestrator;
 }
 
 /** Builds one, with the system's clock unless told otherwise. */
@@ -73,7 +73,7 @@ export function openOrchestrator(
     store,
     faults,
     payloads,
-    another: () => createOrchestrator(deps),
+    another: (own = {}) => createOrchestrator({ ...deps, ...own }),
     async start(content, input = {}) {
       const catalogId = String(entries.size + 1);
       const path = /path: *"?([\w/-]+)/.exec(content)?.[1] ?? "p";
