@@ -170,7 +170,7 @@ async function lateness(
   const end = Math.max(...due.values());
   for (let left = due.size; left > 0; ) {
     const { waits, nextMs } = await findLeftWork({ ...database, sql });
-    if (waits) while ((await recovery.wake()) === DUE_MAX);
+    if (waits) while ((await recovery.wake()) === DUE_MAX) recovery.sweep();
     else await sleep(Math.min(700, Math.max(20, nextMs ?? 700)));
     recovery.sweep();
     // What a round has no time for is woken, and goes on in a later one.
