@@ -309,3 +309,29 @@ test("a deleted execution from which others descend is in lineage as a stub, unt
 });
 
 after(() => api.service.results.idle());
+
+test("a file that a reused step has stored lives as long as the rerun whose result names it, and is read by it", async () => {
+  const id = await work.execute("k/chain");
+  const command = await claimed(id, "data");
+  const { command_id, attempt } = command;
+  const ref = `noetl://execution/${id}/step/data/task/data/run/${command_id}-0/artifact/a.csv`;
+  const query = new URLSearchParams({
+    ref,
+    worker: "w",
+    command_id,
+    attempt: String(attempt),
+    content_type: "text/csv",
+  });
+  const put = await api.open.request(`/api/results?${query}`, { method: "PUT", body: "a,b" });
+  assert.equal(put.status, 200);
+  await work.finish("w", command, { name: "a.csv", ref, content_type: "text/csv", bytes: 3 });
+  await work.finish("w", await claimed(id, "side"), { side: 1 });
+  await fails(await claimed(id, "use"));
+  await runs(id);
+  const again = await begun(id);
+  await remove(id);
+  assert.equal((await resolved(ref)).text, "a,b");
+  await runs(again);
+  await retain();
+  assert.equal(await isStored(ref), false);
+});
