@@ -1,4 +1,4 @@
-import { type Dir, mkdirSync, opendirSync, rmSync } from "node:fs";
+import { type Dir, mkdtempSync, opendirSync, rmSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { ownFolder } from "../../platform/system/own-folder.ts";
@@ -28,7 +28,6 @@ export interface TaskFolders {
 /** Makes nothing before a folder is asked for. What is left when the process leaves goes with it. */
 export function createTaskFolders(sandbox: Sandbox): TaskFolders {
   let root = sandbox.files?.root;
-  let made = 0;
   const rootFolder = () => {
     if (root === undefined) {
       const folder = ownFolder("files");
@@ -37,12 +36,8 @@ export function createTaskFolders(sandbox: Sandbox): TaskFolders {
     }
     return root;
   };
-  const make = () => {
-    made += 1;
-    const folder = join(rootFolder(), `${made}`);
-    mkdirSync(folder, { mode: 0o700 });
-    return folder;
-  };
+  // Tools that share a sandbox share its root.
+  const make = () => mkdtempSync(join(rootFolder(), "task-"));
   return {
     make,
     inside: (folder) => sandbox.files?.path ?? folder,

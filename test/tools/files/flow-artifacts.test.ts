@@ -144,6 +144,19 @@ test("the variable is flow's own: `env` of a shell task does not change it, and 
   }
 });
 
+test("tools that share a sandbox have folders of their own, also at the same moment", async () => {
+  const [first] = all;
+  const { python, shell } = first ?? assert.fail();
+  const results = await Promise.all([
+    python.run(toolCall(WRITE.python)),
+    ...["a", "b", "c"].map((name) =>
+      shell.run(toolCall({ cmds: `touch "$FLOW_ARTIFACTS/${name}"; ls "$FLOW_ARTIFACTS"` })),
+    ),
+  ]);
+  const names = await Promise.all(results.map(async (result) => Object.keys(await filesOf(result))));
+  assert.deepEqual(names, [["empty", "sub/a.csv"], ["a"], ["b"], ["c"]]);
+});
+
 test("nothing is left of any of these tasks but the folders of interpreters that wait for the next", () => {
   const { root } = sandbox.files ?? { root: "" };
   assert.ok(readdirSync(root).length <= 1, readdirSync(root).join(", "));
