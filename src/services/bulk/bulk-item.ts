@@ -7,9 +7,9 @@ import { decideUserAccess } from "../../schema/rules/access-rules.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import type { Sealer } from "../../schema/words/sealed.ts";
 import type { Access } from "../access/access.ts";
 import { audited, type Caller } from "../access/audit.ts";
-import type { Sealing } from "../credentials/sealing.ts";
 import type { Executions } from "../executions/executions.ts";
 import type { Triggers } from "../triggers/triggers.ts";
 import { fireFor, triggerOf } from "./backfill.ts";
@@ -23,7 +23,7 @@ export interface BulkItemDeps {
   access: Pick<Access, "user">;
   triggers: Pick<Triggers, "find" | "fire">;
   /** By an operation's id: what it keeps of what people gave it is sealed. */
-  sealerOf: Sealing["sealerOf"];
+  sealerOf(bulkId: string): Sealer;
   /** Reports faults that an item has failed for. */
   onFault(error: unknown): void;
 }

@@ -5,7 +5,7 @@ import type { BulkRerunOptions } from "../../schema/api/steering.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { Sealing } from "../credentials/sealing.ts";
+import type { Sealer } from "../../schema/words/sealed.ts";
 import type { Executions } from "../executions/executions.ts";
 import type { RerunRequest } from "../executions/rerun-execution.ts";
 import { BULK_KEYS, type ItemRight, itemKey, openedOptions } from "./bulk-options.ts";
@@ -15,7 +15,7 @@ export type PlannedItem = { reused: number; willRun: string[] } | { refused: { c
 
 /** Begins the rerun of an item, once however often it is called. Rejects as a rerun does. */
 export async function repeatItem(
-  { executions, sealerOf }: { executions: Pick<Executions, "rerun">; sealerOf: Sealing["sealerOf"] },
+  { executions, sealerOf }: { executions: Pick<Executions, "rerun">; sealerOf(bulkId: string): Sealer },
   operation: BulkRow,
   executionId: string,
   { right, entry }: { right: ItemRight; entry(newExecutionId: string): AuditEntry },
