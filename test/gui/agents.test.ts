@@ -75,8 +75,11 @@ workflow: [{ step: start, tool: { kind: noop } }]
 
 async function listed(page: Page): Promise<void> {
   await page.getByRole("button", { name: "List tools" }).click();
-  await page.getByRole("combobox", { name: "Tool" }).waitFor();
+  await page.getByRole("list", { name: "Tools" }).waitFor();
 }
+
+const pick = (page: Page, name: string) =>
+  page.locator(".offer-list button", { has: page.getByText(name, { exact: true }) }).click();
 
 const AT_AGENT = "/agents?agent=examples%2Fmcp_agent";
 
@@ -110,7 +113,7 @@ test("tools of the server of its scopes are listed, and one is called with argum
   const page = await opened(AT_AGENT);
   await listed(page);
   assert.equal(await page.getByRole("combobox", { name: "MCP server" }).inputValue(), "mcp/example");
-  await page.getByRole("combobox", { name: "Tool" }).selectOption("get-sum");
+  await pick(page, "get-sum");
   await page.locator("#input-a").fill("nineteen");
   await page.getByRole("button", { name: "Call get-sum" }).click();
   await page.getByText("Nothing was called: 2 arguments are wrong.").waitFor();
@@ -122,7 +125,7 @@ test("tools of the server of its scopes are listed, and one is called with argum
   await page.getByRole("button", { name: "Call get-sum" }).click();
   await page.getByText("The sum of 19 and 23 is 42.").first().waitFor();
   assert.deepEqual(await accessibility(page), []);
-  const calls = page.locator("section", { has: page.getByRole("heading", { name: "Calls of this tab" }) }).last();
+  const calls = page.locator("section", { has: page.getByRole("heading", { name: "Calls of this browser" }) }).last();
   await calls.getByText("get-sum").waitFor();
   await calls.getByText("tools/list").waitFor();
   const link = page.getByRole("region", { name: "Answer" }).getByRole("link", { name: /^Execution/ });
@@ -155,7 +158,7 @@ test("a call waits until the servers are known, so that the tools that it lists 
 test("a long call shows its progress, and can be cancelled", async () => {
   const page = await opened(AT_AGENT);
   await listed(page);
-  await page.getByRole("combobox", { name: "Tool" }).selectOption("trigger-long-running-operation");
+  await pick(page, "trigger-long-running-operation");
   await page.locator("#input-duration").fill("110");
   await page.locator("#input-steps").fill("5");
   await page.getByRole("button", { name: /^Call trigger/ }).click();
@@ -216,7 +219,7 @@ test("markup in agents, tools, schemas and answers is only ever text", async () 
   const page = await opened(`${AT_AGENT}&server=mcp%2Fhostile`);
   page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`));
   await listed(page);
-  await page.getByRole("combobox", { name: "Tool" }).selectOption(HOSTILE_TOOL.name);
+  await pick(page, HOSTILE_TOOL.name);
   await page.getByText("<b>bold</b>").waitFor();
   await page.getByRole("button", { name: "Call", exact: false }).last().click();
   await page.getByText("<script>alert(3)</script>").first().waitFor();
@@ -224,5 +227,48 @@ test("markup in agents, tools, schemas and answers is only ever text", async () 
   await page.goto(`${serving.url}/agents?agent=agents%2Fplain`);
   await page.getByText("It has inputs of its own").waitFor();
   assert.equal(await page.locator("main script, main img, main i, main b").count(), 0);
+  await page.close();
+});
+
+test("resources and prompts of a server are listed, inspected and read; a picture is drawn", async () => {
+  const page = await opened(AT_AGENT);
+  await page.getByRole("button", { name: "Resources", exact: true }).click();
+  await page.getByRole("button", { name: "List resources" }).click();
+  const resources = page.getByRole("list", { name: "Resources" });
+  await resources.getByRole("button").first().click();
+  await page.getByRole("button", { name: /^Read / }).click();
+  const answer = page.getByRole("region", { name: "Answer" });
+  await answer.locator("pre.piece").first().waitFor();
+  assert.deepEqual(await accessibility(page), []);
+  await page.getByRole("button", { name: "Prompts", exact: true }).click();
+  await page.getByRole("button", { name: "List prompts" }).click();
+  await page.getByRole("list", { name: "Prompts" }).waitFor();
+  await pick(page, "args-prompt");
+  await page.getByText("As the server describes it").click();
+  await page.locator("#input-city").fill("Ulm");
+  await page.getByRole("button", { name: "Get args-prompt" }).click();
+  await answer.locator("pre.piece", { hasText: "Ulm" }).first().waitFor();
+  await page.getByRole("button", { name: "Tools", exact: true }).click();
+  await listed(page);
+  await pick(page, "get-tiny-image");
+  await page.getByRole("button", { name: "Call get-tiny-image" }).click();
+  await answer.getByRole("img", { name: /^Picture of the answer/ }).waitFor();
+  await page.close();
+});
+
+test("a call is made again from the history, with its arguments and without its secrets", async () => {
+  const page = await opened(AT_AGENT);
+  await listed(page);
+  await pick(page, "get-sum");
+  await page.locator("#input-a").fill("4");
+  await page.locator("#input-b").fill("5");
+  await page.getByRole("button", { name: "Call get-sum" }).click();
+  await page.getByText("The sum of 4 and 5 is 9.").first().waitFor();
+  await page.reload();
+  await page.getByRole("button", { name: "Repeat …" }).first().click();
+  await page.locator("#more-arguments").waitFor();
+  assert.deepEqual(JSON.parse(await page.locator("#more-arguments").inputValue()), { a: 4, b: 5 });
+  await page.getByRole("button", { name: "Call get-sum" }).click();
+  await page.getByText("The sum of 4 and 5 is 9.").first().waitFor();
   await page.close();
 });

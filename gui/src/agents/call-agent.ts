@@ -10,6 +10,8 @@ export interface AgentCall {
   status: string;
   result: unknown;
   error: { code: string; message: string } | null;
+  /** Milliseconds. */
+  took: number | null;
 }
 
 /** How far a call is. */
@@ -64,8 +66,8 @@ async function ended(executionId: string, signal: AbortSignal): Promise<Executio
   }
 }
 
-function callOf({ execution_id, status, result, error }: Execution): AgentCall {
-  return { executionId: execution_id, status, result, error };
+function callOf({ execution_id, status, result, error, duration_ms }: Execution): AgentCall {
+  return { executionId: execution_id, status, result, error, took: duration_ms };
 }
 
 function progressText(event: EventRecord): string {

@@ -1,11 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { JsonView } from "../parts/json/view.tsx";
 import { useNow } from "../parts/now.tsx";
 import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";
 import type { AgentCall, CallProgress } from "./call-agent.ts";
 import { contentOf } from "./mcp-tools.ts";
+import { Picture } from "./picture.tsx";
 
 /** A call that no worker claims for this long is reported as waiting, milliseconds. */
 const UNTAKEN_MS = 5_000;
@@ -49,9 +51,12 @@ export function Running({
 /** How a call ended, what the tool said, and the whole answer. */
 export function Outcome({
   call,
+  request,
   isBrief,
 }: {
   call: AgentCall;
+  /** What was sent, without secrets. */
+  request: JsonObject;
   /** The result is shown elsewhere. */
   isBrief: boolean;
 }): ReactNode {
@@ -60,6 +65,7 @@ export function Outcome({
     <section className="stack" aria-live="polite" aria-label="Answer">
       <p className="row">
         <Status of={call.status} />
+        {call.took !== null && <span className="number quiet">{durationText(call.took)}</span>}
         <ExecutionLink executionId={call.executionId} />
       </p>
       {call.error !== null && (
@@ -71,12 +77,18 @@ export function Outcome({
         </div>
       )}
       {content?.isError === true && <p className="problem">The tool says that it failed.</p>}
-      {content?.pieces.map((piece, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no names and their order does not change
-        <pre key={index} className="piece">
-          {piece.text}
-        </pre>
-      ))}
+      {content?.pieces.map((piece, index) => {
+        // Pieces have no names, and their order does not change.
+        const key = `${call.executionId} ${index}`;
+        return piece.picture === undefined ? (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keys
+          <pre key={key} className="piece" tabIndex={0}>
+            {piece.text}
+          </pre>
+        ) : (
+          <Picture key={key} {...piece.picture} />
+        );
+      })}
       {!(isBrief && call.status === "COMPLETED") && (call.error === null || call.result != null) && (
         <JsonView
           key={call.executionId}
@@ -84,6 +96,10 @@ export function Outcome({
           value={call.result ?? null}
         />
       )}
+      <details>
+        <summary className="quiet">Request</summary>
+        <JsonView key={call.executionId} label="Request" value={request} />
+      </details>
     </section>
   );
 }

@@ -1,6 +1,6 @@
-import { isJsonObject } from "../../../src/schema/words/json.ts";
+import { isJsonObject, type JsonObject } from "../../../src/schema/words/json.ts";
 
-/** A call that was made in this tab. Arguments and results are not kept: the execution has them. */
+/** A call that was made in this browser. Results are not kept: the execution has them. */
 export interface PastCall {
   executionId: string;
   agent: string;
@@ -10,16 +10,18 @@ export interface PastCall {
   /** RFC 3339. */
   at: string;
   status: string;
+  /** Its inputs without secrets, where they are short: to make it again from. */
+  workload?: JsonObject | undefined;
 }
 
 const KEY = "flow.calls";
 /** Calls that are remembered. */
 const KEPT = 50;
 
-/** The calls of this tab, newest first. */
+/** The calls of this browser, newest first. */
 export function pastCalls(): PastCall[] {
   try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(KEY) ?? "[]");
+    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
     return Array.isArray(kept) ? (kept.filter(isJsonObject) as unknown as PastCall[]) : [];
   } catch {
     return [];
@@ -30,7 +32,7 @@ export function pastCalls(): PastCall[] {
 export function keepCall(call: PastCall): void {
   const others = pastCalls().filter(({ executionId }) => executionId !== call.executionId);
   try {
-    sessionStorage.setItem(KEY, JSON.stringify([call, ...others].slice(0, KEPT)));
+    localStorage.setItem(KEY, JSON.stringify([call, ...others].slice(0, KEPT)));
   } catch {
     // Full or switched off: the executions are in the list all the same.
   }

@@ -6,7 +6,9 @@ import "../styles/catalog.css";
 import "../styles/agents.css";
 import { agentList, catalogEntry, catalogList } from "../api/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
+import type { PastCall } from "./history.ts";
 import { ServerPanel } from "./lifecycle.tsx";
+import { requestedBy } from "./offers.ts";
 import { PastCalls } from "./past-calls.tsx";
 import { type AgentTerminal, agentTerminal, isNamed, type McpServer, mcpServer } from "./servers.ts";
 import { Terminal } from "./terminal.tsx";
@@ -21,6 +23,13 @@ export function AgentsPage(): ReactNode {
   const agents = useQuery(agentList());
   const { servers, areRead } = useServers();
   const [, setEnded] = useState(0);
+  const [repeated, setRepeated] = useState<PastCall>();
+  const navigate = route.useNavigate();
+  const repeat = (call: PastCall) => {
+    setRepeated(call);
+    const tool = call.workload === undefined ? undefined : requestedBy(call.workload)?.name;
+    void navigate({ search: { agent: call.agent, server: call.server, tool } });
+  };
   const entries = useMemo(() => (agents.data?.entries ?? []).map(agentTerminal), [agents.data]);
   const agent = agents.data?.entries.find(({ path }) => path === agentPath);
   const server = servers.find(({ path }) => path === serverPath);
@@ -46,8 +55,9 @@ export function AgentsPage(): ReactNode {
           <div className="stack">
             {agent !== undefined && (
               <Terminal
-                key={agent.catalog_id}
+                key={`${agent.catalog_id} ${repeated?.executionId}`}
                 agent={agent}
+                repeated={repeated?.agent === agent.path ? repeated : undefined}
                 servers={servers}
                 areServersRead={areRead}
                 onEnd={() => setEnded(Date.now())}
@@ -68,7 +78,7 @@ export function AgentsPage(): ReactNode {
                 )}
               </section>
             )}
-            <PastCalls />
+            <PastCalls onRepeat={repeat} />
           </div>
         </div>
       )}

@@ -8,18 +8,19 @@ import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Outcome, Running } from "./call-view.tsx";
-import { type McpTool, toolsOf } from "./mcp-tools.ts";
+import type { PastCall } from "./history.ts";
+import { OFFERS, type OfferKind, requestedBy } from "./offers.ts";
+import { Offers } from "./offers-view.tsx";
 import { agentTerminal, type McpServer, serverChoices } from "./servers.ts";
-import { ToolForm } from "./tool-form.tsx";
-import { type AgentCallRequest, useAgentCall } from "./use-agent-call.ts";
+import { useAgentCall } from "./use-agent-call.ts";
 
 const route = getRouteApi("/agents");
 
-/** Lists are cached while the page is open: each list is an execution. */
-function knownTools(agent: string, server: string) {
+/** What a server has listed is cached while the page is open: each list is an execution. */
+function knownOffers(agent: string, server: string, kind: OfferKind) {
   return {
-    queryKey: ["tools", agent, server],
-    queryFn: () => Promise.resolve<McpTool[] | null>(null),
+    queryKey: ["offers", agent, server, kind],
+    queryFn: () => Promise.resolve<unknown>(null),
     enabled: false,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
@@ -31,33 +32,40 @@ interface TerminalProps {
   servers: readonly McpServer[];
   /** Until then the path of the agent's server is not known, only a name for it: calls wait. */
   areServersRead: boolean;
+  /** An earlier call, with whose arguments the form begins. */
+  repeated: PastCall | undefined;
   /** A call has ended. */
   onEnd(): void;
 }
 
-/** An agent with inputs `method`, `tool` and `arguments` wraps an MCP server: its tools are listed and called through it. */
-export function Terminal({ agent, servers, areServersRead, onEnd }: TerminalProps): ReactNode {
+/**
+ * An agent with inputs `method`, `tool` and `arguments` wraps an MCP server: what the server offers is listed, inspected and called through
+ * it.
+ */
+export function Terminal({ agent, servers, areServersRead, repeated, onEnd }: TerminalProps): ReactNode {
   const about = useMemo(() => agentTerminal(agent), [agent]);
   const choices = useMemo(() => serverChoices(about, servers), [about, servers]);
-  const { server: chosen, tool: toolName } = route.useSearch();
+  const again = repeated?.workload === undefined ? undefined : requestedBy(repeated.workload);
+  const { server: chosen, tool: name } = route.useSearch();
   const navigate = route.useNavigate();
+  const [kind, setKind] = useState<OfferKind>(again?.kind ?? "tools");
   const server = about.takesServer ? (chosen ?? choices.own[0] ?? choices.others[0] ?? "") : "";
-  const known = knownTools(agent.catalog_id, server);
-  const tools = useQuery(known).data ?? undefined;
-  const tool = tools?.find(({ name }) => name === toolName);
-  const [shown, setShown] = useState("");
+  const listed = useQuery(knownOffers(agent.catalog_id, server, kind)).data;
+  const offers = useMemo(() => (listed === undefined ? undefined : OFFERS[kind].read(listed)), [listed, kind]);
   const may = useAllowed("execute", { path: agent.path });
   const { call, cancel, progress } = useAgentCall(agent.path, ({ workload }, { result, status }) => {
     onEnd();
-    if (workload["method"] !== "tools/list" || status !== "COMPLETED") return;
-    queries.setQueryData(knownTools(agent.catalog_id, String(workload["server"] ?? "")).queryKey, toolsOf(result));
+    const list = Object.keys(OFFERS).find((one) => workload["method"] === `${one}/list`) as OfferKind | undefined;
+    if (list === undefined || status !== "COMPLETED") return;
+    queries.setQueryData(knownOffers(agent.catalog_id, String(workload["server"] ?? ""), list).queryKey, result);
   });
-  const ask = (what: string, workload: JsonObject) => {
-    setShown(`${server} ${what}`);
-    call.mutate(requestOf(server, what, workload));
+  const ask = (what: string, workload: JsonObject, shown = workload) => {
+    const to = server === "" ? {} : { server };
+    call.mutate({ what, server: server || undefined, workload: { ...to, ...workload }, shown: { ...to, ...shown } });
   };
   const choose = (change: { server?: string; tool?: string | undefined }) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+  const isBusy = call.isPending || (about.takesServer && !areServersRead);
   return (
     <section className="panel stack" aria-labelledby="agent-title">
       <Head agent={agent} about={about} />
@@ -67,39 +75,36 @@ export function Terminal({ agent, servers, areServersRead, onEnd }: TerminalProp
       )}
       {about.wraps && (
         <Methods
+          kind={kind}
           may={may}
-          isBusy={call.isPending || (about.takesServer && !areServersRead)}
-          isListed={tools !== undefined}
+          isBusy={isBusy}
+          isListed={offers !== undefined}
+          onKind={(one) => [setKind(one), choose({ tool: undefined })]}
           onMethod={(method) => ask(method, { method })}
         />
       )}
-      {tools?.length === 0 && <p>The server offers no tool.</p>}
-      {tools !== undefined && tools.length > 0 && (
-        <ToolChoice tools={tools} chosen={tool?.name ?? ""} onChoose={(name) => choose({ tool: name })} />
-      )}
-      {tool !== undefined && (
-        <ToolForm
-          key={`${server} ${tool.name}`}
-          tool={tool}
-          may={may}
-          isBusy={call.isPending}
-          onCall={(values) => ask(tool.name, { method: "tools/call", tool: tool.name, arguments: values })}
+      {about.wraps && (
+        <Offers
+          key={`${server} ${kind}`}
+          {...{ kind, offers, may, isBusy: call.isPending, again: again?.kind === kind ? again : undefined }}
+          chosen={name}
+          onChoose={(one) => choose({ tool: one })}
+          onCall={ask}
         />
       )}
       <Progress call={call} cancel={cancel} progress={progress} />
       {call.data !== undefined && !call.isPending && (
         <div className="stack">
-          <h3 className="wrap">Answer of {shown.trim()}</h3>
-          <Outcome call={call.data} isBrief={call.variables?.what === "tools/list" && tools !== undefined} />
+          <h3 className="wrap">Answer of {[server, call.variables?.what].filter(Boolean).join(" ")}</h3>
+          <Outcome
+            call={call.data}
+            request={call.variables?.shown ?? {}}
+            isBrief={(call.variables?.what.endsWith("/list") ?? false) && offers !== undefined}
+          />
         </div>
       )}
     </section>
   );
-}
-
-/** A call of the agent, with the server that it is to reach where it takes one. */
-function requestOf(server: string, what: string, workload: JsonObject): AgentCallRequest {
-  return server === "" ? { what, server: undefined, workload } : { what, server, workload: { server, ...workload } };
 }
 
 /** What the agent is, and the ways to its document. */
@@ -127,23 +132,35 @@ function Head({ agent, about }: { agent: Agent; about: ReturnType<typeof agentTe
   );
 }
 
-/** The calls that need no tool. */
+/** Which of what the server offers is looked at, and the calls that need nothing chosen. */
 function Methods({
+  kind,
   may,
   isBusy,
   isListed,
+  onKind,
   onMethod,
 }: {
+  kind: OfferKind;
   may: ReturnType<typeof useAllowed>;
   isBusy: boolean;
-  /** The tools are known already. */
+  /** They are known already. */
   isListed: boolean;
-  onMethod(method: "tools/list" | "health"): void;
+  onKind(kind: OfferKind): void;
+  onMethod(method: string): void;
 }): ReactNode {
   return (
     <div className="row">
-      <AllowedButton may={may} disabled={isBusy} onClick={() => onMethod("tools/list")}>
-        {isListed ? "List tools again" : "List tools"}
+      <fieldset className="segments">
+        <legend className="unseen">Shown of the server</legend>
+        {(Object.keys(OFFERS) as OfferKind[]).map((one) => (
+          <button key={one} type="button" aria-pressed={kind === one} onClick={() => onKind(one)}>
+            {OFFERS[one].title}
+          </button>
+        ))}
+      </fieldset>
+      <AllowedButton may={may} disabled={isBusy} onClick={() => onMethod(`${kind}/list`)}>
+        {isListed ? `List ${kind} again` : `List ${kind}`}
       </AllowedButton>
       <AllowedButton may={may} disabled={isBusy} onClick={() => onMethod("health")}>
         Health
@@ -190,30 +207,6 @@ function ServerChoice({
         {!isKnown && <option>{chosen}</option>}
         {own.length > 0 && <optgroup label="of its scopes">{options(own)}</optgroup>}
         {others.length > 0 && <optgroup label="others of the catalog">{options(others)}</optgroup>}
-      </select>
-    </div>
-  );
-}
-
-function ToolChoice({
-  tools,
-  chosen,
-  onChoose,
-}: {
-  tools: readonly McpTool[];
-  chosen: string;
-  onChoose(name: string | undefined): void;
-}): ReactNode {
-  return (
-    <div className="row">
-      <label htmlFor="mcp-tool">Tool</label>
-      <select id="mcp-tool" value={chosen} onChange={(event) => onChoose(event.target.value || undefined)}>
-        <option value="">choose one of {tools.length}</option>
-        {tools.map(({ name, title }) => (
-          <option key={name} value={name}>
-            {title === "" || title === name ? name : `${name}: ${title}`}
-          </option>
-        ))}
       </select>
     </div>
   );

@@ -1,8 +1,8 @@
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
-import type { JsonObject } from "../../../src/schema/words/json.ts";
+import { type Json, type JsonObject, own } from "../../../src/schema/words/json.ts";
 import { Field } from "../catalog/run/field.tsx";
 import { readInputs, type Texts, textOf } from "../catalog/run/input-values.ts";
-import { fieldsOfSchema } from "../catalog/run/inputs.ts";
+import { fieldsOfSchema, type InputField } from "../catalog/run/inputs.ts";
 import { useFocusOnProblem } from "../catalog/run/use-focus-on-problem.ts";
 import { WholeField } from "../catalog/run/whole-field.tsx";
 import type { Allowed } from "../parts/allowed.ts";
@@ -13,21 +13,25 @@ import type { McpTool } from "./mcp-tools.ts";
 /** A field for each argument of a tool. An argument that is not needed and left empty is not sent. */
 export function ToolForm({
   tool,
+  filled,
+  verb,
   may,
   isBusy,
   onCall,
 }: {
   tool: McpTool;
+  /** Arguments that it begins with, instead of the defaults. */
+  filled: JsonObject | undefined;
+  /** Of the button: Call, Read, Get. */
+  verb: string;
   /** Whether its agent may be run. */
   may: Allowed;
   isBusy: boolean;
-  onCall(values: JsonObject): void;
+  onCall(values: JsonObject, fields: readonly InputField[]): void;
 }): ReactNode {
   const fields = useMemo(() => fieldsOfSchema(tool.inputSchema), [tool.inputSchema]);
-  const [texts, setTexts] = useState<Texts>(() =>
-    Object.fromEntries(fields.map((field) => [field.name, textOf(field, field.initial)])),
-  );
-  const [more, setMore] = useState("");
+  const [texts, setTexts] = useState(() => textsOf(fields, filled));
+  const [more, setMore] = useState(() => moreOf(fields, filled));
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
   const form = useFocusOnProblem(problems);
   const isOpen = tool.inputSchema["additionalProperties"] !== false && fields.length === 0;
@@ -37,7 +41,7 @@ export function ToolForm({
     const all = others instanceof Error ? { ...found, "": others.message } : found;
     setProblems(all);
     if (others instanceof Error || Object.keys(all).length > 0) return;
-    onCall({ ...others, ...values });
+    onCall({ ...others, ...values }, fields);
   };
   const onSubmit = (event: FormEvent) => {
     event.preventDefault();
@@ -46,11 +50,7 @@ export function ToolForm({
   const count = Object.keys(problems).length;
   return (
     <form ref={form} className="stack" onSubmit={onSubmit} noValidate>
-      <div>
-        <h3 className="wrap">{tool.title || tool.name}</h3>
-        {tool.description !== "" && <p className="wrap">{tool.description}</p>}
-        {tool.hints.length > 0 && <p className="quiet">Hints from its author: {tool.hints.join(", ")}.</p>}
-      </div>
+      <About tool={tool} />
       {fields.map((field) => (
         <Field
           key={field.name}
@@ -71,9 +71,32 @@ export function ToolForm({
       )}
       <div>
         <AllowedButton may={may} type="submit" className="main" disabled={isBusy}>
-          Call {tool.name}
+          {verb} {tool.name}
         </AllowedButton>
       </div>
     </form>
+  );
+}
+
+function About({ tool: { name, title, description, hints } }: { tool: McpTool }): ReactNode {
+  return (
+    <div>
+      <h3 className="wrap">{title || name}</h3>
+      {description !== "" && <p className="wrap">{description}</p>}
+      {hints.length > 0 && <p className="quiet">Hints from its author: {hints.join(", ")}.</p>}
+    </div>
+  );
+}
+
+/** Arguments of an earlier call, where there are no fields for them. */
+function moreOf(fields: readonly InputField[], filled: JsonObject | undefined): string {
+  return fields.length > 0 || filled === undefined || Object.keys(filled).length === 0
+    ? ""
+    : JSON.stringify(filled, null, 2);
+}
+
+function textsOf(fields: readonly InputField[], filled: JsonObject = {}): Texts {
+  return Object.fromEntries(
+    fields.map((field) => [field.name, textOf(field, (own(filled, field.name) as Json | undefined) ?? field.initial)]),
   );
 }

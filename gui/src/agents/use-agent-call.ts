@@ -6,16 +6,21 @@ import { useIdempotencyKey } from "../api/idempotency.ts";
 import { type AgentCall, type CallProgress, callAgent } from "./call-agent.ts";
 import { keepCall, type PastCall } from "./history.ts";
 
+/** Longest inputs that are remembered, characters. */
+const KEPT_MAX = 4_000;
+
 /** A call of an agent. */
 export interface AgentCallRequest {
   /** For people: `tools/list`, or the name of the tool. */
   what: string;
   server: string | undefined;
   workload: JsonObject;
+  /** What of it may be shown and remembered. */
+  shown: JsonObject;
 }
 
 /**
- * Calls an agent, shows the call's progress, and notes it in the tab's history. Leaving the page stops the waiting, not the
+ * Calls an agent, shows the call's progress, and notes it in the browser's history. Leaving the page stops the waiting, not the
  * call.
  */
 export function useAgentCall(path: string, onEnd: (request: AgentCallRequest, call: AgentCall) => void) {
@@ -34,9 +39,10 @@ export function useAgentCall(path: string, onEnd: (request: AgentCallRequest, ca
       const onProgress = (now: CallProgress) => {
         setProgress({ ...now, since });
         if (kept !== undefined) return;
-        const { what, server } = request;
+        const { what, server, shown } = request;
         const at = new Date(since).toISOString();
-        kept = { executionId: now.executionId, agent: path, what, server, at, status: "RUNNING" };
+        const workload = JSON.stringify(shown).length > KEPT_MAX ? undefined : shown;
+        kept = { executionId: now.executionId, agent: path, what, server, at, status: "RUNNING", workload };
         keepCall(kept);
       };
       setProgress(undefined);

@@ -34,7 +34,10 @@ export const KIND_OPTIONS: Readonly<Record<string, Readonly<Record<string, reado
   warehouse: { "script.source.type": ["inline", "file", "http", "https"] },
   nats: { operation: KV, action: KV, format: ["auto", "text"] },
   playbook: { mode: ["sync", "async"] },
-  mcp: { method: ["health", "tools/list", "tools/call"], transport: ["streamable_http", "sse"] },
+  mcp: {
+    method: ["health", "tools/list", "tools/call", "resources/list", "resources/read", "prompts/list", "prompts/get"],
+    transport: ["streamable_http", "sse"],
+  },
   artifact: { action: ["get", "put"] },
   transfer: {
     mode: ["append", "insert", "replace", "overwrite", "truncate", "upsert", "merge"],

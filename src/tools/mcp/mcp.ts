@@ -1,6 +1,16 @@
 import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { CallToolResultSchema, ErrorCode, ListToolsResultSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CallToolResultSchema,
+  type ClientRequest,
+  ErrorCode,
+  GetPromptResultSchema,
+  ListPromptsResultSchema,
+  ListResourcesResultSchema,
+  ListToolsResultSchema,
+  McpError,
+  ReadResourceResultSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import type { Agent } from "undici";
 import type { EgressGuard } from "../../platform/http/egress.ts";
 import { defined } from "../../schema/words/defined.ts";
@@ -26,7 +36,7 @@ export interface McpOptions {
 
 /**
  * `mcp`: one call to a server of the Model Context Protocol (language document, section 8). Methods `health`,
- * `tools/list` and `tools/call`; result `{status, server, endpoint, method, tool, arguments, text, result}`, for health
+ * `tools/list` and `tools/call`, and the same of resources and prompts; result `{status, server, endpoint, method, tool, arguments, text, result}`, for health
  * `{status, healthy, text}` beside server, endpoint and method. Each task opens a session and ends it.
  *
  * A tool that answers `isError` fails the task (`client_error`, code `MCP_TOOL_ERROR`) and keeps the result. A server
@@ -89,7 +99,15 @@ async function inSession(open: () => Promise<McpSession>, work: Work, mayBeForgo
 
 type Method = (session: McpSession, task: McpTask, call: ToolCall) => Promise<ToolResult>;
 
-const METHODS: Record<McpTask["method"], Method> = { health, "tools/list": listTools, "tools/call": callTool };
+const METHODS: Record<McpTask["method"], Method> = {
+  health,
+  "tools/list": listing("tools/list", "tools", "name", ListToolsResultSchema),
+  "tools/call": callTool,
+  "resources/list": listing("resources/list", "resources", "uri", ListResourcesResultSchema),
+  "resources/read": reading("resources/read", ReadResourceResultSchema),
+  "prompts/list": listing("prompts/list", "prompts", "name", ListPromptsResultSchema),
+  "prompts/get": reading("prompts/get", GetPromptResultSchema),
+};
 
 async function health({ client }: McpSession, task: McpTask, { signal }: ToolCall): Promise<ToolResult> {
   await client.ping({ signal, timeout: TIMEOUT_OFF_MS });
@@ -98,26 +116,59 @@ async function health({ client }: McpSession, task: McpTask, { signal }: ToolCal
   return { status: "ok", data: { ...header(task, "ok"), healthy: true, text } };
 }
 
-/** Most pages of a tool list to read: a server may return a next page for ever. */
+/** Most pages of a list to read: a server may return a next page for ever. */
 const LIST_PAGES_MAX = 1_000;
 
-async function listTools({ client }: McpSession, task: McpTask, { signal }: ToolCall): Promise<ToolResult> {
-  const tools: Json[] = [];
-  let cursor: string | undefined;
-  for (let page = 1; ; page += 1) {
-    // A plain request: the SDK's listTools also compiles the schemas that the server sends, which nothing here needs.
-    const request = { method: "tools/list" as const, params: cursor === undefined ? {} : { cursor } };
-    const answer = await client.request(request, ListToolsResultSchema, { signal, timeout: TIMEOUT_OFF_MS });
-    tools.push(...(answer.tools as unknown as Json[]));
-    if (answer.nextCursor === undefined) break;
-    if (answer.nextCursor === cursor || page === LIST_PAGES_MAX) {
-      const message = `MCP tools/list at ${task.shownEndpoint} has no end: page ${page} gives another cursor for a next one`;
-      return failed("client_error", "MCP_LIST_ENDLESS", message);
+type Listed = typeof ListToolsResultSchema | typeof ListResourcesResultSchema | typeof ListPromptsResultSchema;
+
+/** Reads a list to its last page. `name`: what of an item stands in the text. */
+function listing(method: McpTask["method"], key: string, name: string, schema: Listed): Method {
+  return async ({ client }, task, { signal }) => {
+    const items: Json[] = [];
+    let cursor: string | undefined;
+    for (let page = 1; ; page += 1) {
+      // A plain request: the SDK's listTools also compiles the schemas that the server sends, which nothing here needs.
+      const request = { method, params: cursor === undefined ? {} : { cursor } } as ClientRequest;
+      const answer = await client.request(request, schema as typeof ListToolsResultSchema, {
+        signal,
+        timeout: TIMEOUT_OFF_MS,
+      });
+      items.push(...((answer as unknown as JsonObject)[key] as Json[]));
+      if (answer.nextCursor === undefined) break;
+      if (answer.nextCursor === cursor || page === LIST_PAGES_MAX) {
+        const message = `MCP ${method} at ${task.shownEndpoint} has no end: page ${page} gives another cursor for a next one`;
+        return failed("client_error", "MCP_LIST_ENDLESS", message);
+      }
+      cursor = answer.nextCursor;
     }
-    cursor = answer.nextCursor;
-  }
-  const names = tools.map((tool) => (isJsonObject(tool) ? String(tool["name"]) : ""));
-  return { status: "ok", data: { ...header(task, "ok"), text: names.join("\n"), result: { tools } } };
+    const names = items.map((item) => (isJsonObject(item) ? String(item[name]) : ""));
+    return { status: "ok", data: { ...header(task, "ok"), text: names.join("\n"), result: { [key]: items } } };
+  };
+}
+
+/** One request, whose parameters are the task's arguments. */
+function reading(
+  method: McpTask["method"],
+  schema: typeof ReadResourceResultSchema | typeof GetPromptResultSchema,
+): Method {
+  return async ({ client }, task, { signal }) => {
+    const request = { method, params: task.arguments } as unknown as ClientRequest;
+    const answer = await client.request(request, schema as typeof ReadResourceResultSchema, {
+      signal,
+      timeout: TIMEOUT_OFF_MS,
+    });
+    const result = answer as unknown as JsonObject;
+    return { status: "ok", data: { ...header(task, "ok"), arguments: task.arguments, text: textsOf(result), result } };
+  };
+}
+
+/** The texts of a resource's contents, or of a prompt's messages. */
+function textsOf({ contents, messages }: JsonObject): string {
+  const parts = [contents, messages].flatMap((list) => (Array.isArray(list) ? list : [])).filter(isJsonObject);
+  return parts
+    .map((part) => (isJsonObject(part["content"]) ? part["content"]["text"] : part["text"]))
+    .filter((text) => typeof text === "string")
+    .join("\n");
 }
 
 async function callTool({ client }: McpSession, task: McpTask, { signal, progress }: ToolCall): Promise<ToolResult> {

@@ -4,6 +4,18 @@ import { AnyJson, configurationError, MapOfJson, parseConfig, TextLike } from ".
 import type { ToolCall } from "../contract/tool.ts";
 import { resolveHttpAuth, takeUserInfo } from "../http/auth.ts";
 
+/** What a task can do with a server. Of the last four the arguments are the parameters of the request. */
+const MCP_METHODS = [
+  "health",
+  "tools/list",
+  "tools/call",
+  "resources/list",
+  "resources/read",
+  "prompts/list",
+  "prompts/get",
+] as const;
+type McpMethod = (typeof MCP_METHODS)[number];
+
 /** A task of kind `mcp`, parsed. */
 export interface McpTask {
   /** As written. */
@@ -13,7 +25,7 @@ export interface McpTask {
   /** Without them: what may stand in results. */
   shownEndpoint: string;
   transport: "streamable_http" | "sse" | undefined;
-  method: "health" | "tools/list" | "tools/call";
+  method: McpMethod;
   tool: string | undefined;
   arguments: JsonObject;
   /** By lower-case name. */
@@ -28,7 +40,7 @@ const McpConfig = v.object({
   server: v.optional(TextLike),
   endpoint: v.optional(TextLike),
   transport: v.optional(v.picklist(["streamable_http", "sse"], "expects streamable_http or sse")),
-  method: v.optional(v.picklist(["health", "tools/list", "tools/call"], "expects health, tools/list or tools/call")),
+  method: v.optional(v.picklist(MCP_METHODS, `expects ${MCP_METHODS.join(", ")}`)),
   tool: v.optional(TextLike),
   arguments: v.optional(v.union([v.string(), MapOfJson], "expects a map, or JSON text of one")),
   headers: v.optional(MapOfJson),

@@ -41,6 +41,28 @@ test("tools/list gives the tools and their names as text", async () => {
   assert.equal(typeof data.result.tools.find(({ name }) => name === "echo")?.inputSchema, "object");
 });
 
+test("resources and prompts are listed and read; what a server does not know is its error", async () => {
+  const listed = (await run({ method: "resources/list" })).data as {
+    text: string;
+    result: { resources: JsonObject[] };
+  };
+  const uri = String(listed.result.resources[0]?.["uri"]);
+  assert.equal(listed.text.split("\n")[0], uri);
+  const read = (await run({ method: "resources/read", arguments: { uri } })).data as {
+    text: string;
+    result: { contents: JsonObject[] };
+  };
+  assert.equal(read.result.contents[0]?.["uri"], uri);
+  assert.ok(read.text.length > 0);
+  const prompts = (await run({ method: "prompts/list" })).data as { text: string };
+  assert.ok(prompts.text.split("\n").includes("args-prompt"), prompts.text);
+  const got = (await run({ method: "prompts/get", arguments: { name: "args-prompt", arguments: { city: "Ulm" } } }))
+    .data as { text: string };
+  assert.match(got.text, /Ulm/);
+  assert.equal((await run({ method: "resources/read", arguments: { uri: "none://there" } })).status, "error");
+  assert.equal((await run({ method: "prompts/get", arguments: { name: "none" } })).status, "error");
+});
+
 test("tools/call gives the tool's text and its whole result", async () => {
   const result = await run({ server: "demo", method: "tools/call", tool: "echo", arguments: { message: "grüß" } });
   assert.deepEqual(result.data, {
@@ -161,7 +183,7 @@ for (const [name, config, expected] of [
   ["neither endpoint nor server", { endpoint: null }, /no "endpoint"/],
   ["a server known by name only", { endpoint: null, server: "crm" }, /server "crm".*give its URL as "endpoint"/],
   ["tools/call without a tool", { method: "tools/call" }, /no "tool"/],
-  ["an unknown method", { method: "resources/list" }, /expects health, tools\/list or tools\/call/],
+  ["an unknown method", { method: "resources/subscribe" }, /expects health, tools\/list, tools\/call, resources\/list/],
   ["arguments that are no map", { tool: "echo", arguments: "[1]" }, /key "arguments" expects a map/],
 ] as [string, JsonObject, RegExp][]) {
   test(`${name} is a configuration error`, async () => {

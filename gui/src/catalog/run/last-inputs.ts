@@ -15,11 +15,16 @@ export function lastInputs(path: string): JsonObject {
   }
 }
 
-/** Remembers the inputs of a run, without those of fields that are secret. What is too long is not remembered. */
-export function keepInputs(path: string, fields: readonly InputField[], inputs: JsonObject): void {
+/** Inputs without those of fields that are secret, and without values whose names say that they are. */
+export function withoutSecrets(fields: readonly InputField[], inputs: JsonObject): JsonObject {
   const secret = new Set(fields.flatMap((field) => (field.secret ? [field.name] : [])));
   const kept = Object.entries(inputs).filter(([name, value]) => !secret.has(name) && !holdsSecret(name, value));
-  const text = JSON.stringify(Object.fromEntries(kept));
+  return Object.fromEntries(kept);
+}
+
+/** Remembers the inputs of a run, without secrets. What is too long is not remembered. */
+export function keepInputs(path: string, fields: readonly InputField[], inputs: JsonObject): void {
+  const text = JSON.stringify(withoutSecrets(fields, inputs));
   if (text.length > KEPT_MAX) return;
   try {
     localStorage.setItem(KEY + path, text);
