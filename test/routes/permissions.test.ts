@@ -12,6 +12,7 @@ const PATHS = { own: "team/a", system: "api_integration/idp/login" };
 const BODIES: Readonly<Record<string, (path: string) => Body>> = {
   "POST /api/execute": (path) => ({ path }),
   "POST /api/catalog/register": (path) => ({ content: documentOf(path) }),
+  "POST /api/execute/draft": (path) => ({ content: documentOf(path) }),
 };
 const documentOf = (path: string) => `${playbook(path)}triggers: [{ name: asked, signal: { name: go } }]\n`;
 const ROWS = readPermissions(readFileSync(PERMISSIONS_PAGE, "utf8"));

@@ -160,6 +160,7 @@ test("tools and answers are found wherever in a result an agent puts them", () =
     description: "",
     inputSchema: {},
     hints: ["changes nothing"],
+    raw: tool,
   });
   assert.deepEqual(toolsOf({ tools: "none" }), []);
   const content = [
