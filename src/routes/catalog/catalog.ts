@@ -10,12 +10,11 @@ import { isJsonObject, type JsonObject, own } from "../../schema/words/json.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
-import { callerOf } from "../http/audit-caller.ts";
+import { callerOf, documentCaller } from "../http/audit-caller.ts";
 import { checkPoolPath } from "../http/authenticate.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { type RouteHandler, serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
-import { documentCaller } from "./document-caller.ts";
 import { playbookOpenApi } from "./playbook-openapi.ts";
 
 /** The catalog (interface specification, Catalog). */

@@ -9,7 +9,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { ExecutionOutcome, Executions } from "../../services/executions/executions.ts";
 import type { Started } from "../../services/executions/start-execution.ts";
-import { documentCaller } from "../catalog/document-caller.ts";
+import { documentCaller } from "../http/audit-caller.ts";
 import { claimedExecution } from "../http/claimed-execution.ts";
 import { listening } from "../http/client-signal.ts";
 import { bodySha256, idempotencyKey, keyOwner } from "../http/idempotency.ts";

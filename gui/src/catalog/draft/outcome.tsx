@@ -2,7 +2,6 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { executionDetail } from "../../api/queries.ts";
-import type { Execution } from "../../api/types.ts";
 import { JsonView } from "../../parts/json/view.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { isFinal, Status } from "../../parts/status.tsx";
@@ -12,14 +11,7 @@ import { durationText } from "../../parts/time.ts";
 const LOOK_MS = 1_000;
 
 /** An execution beside what started it: how far it is, its result or its error, and the way to its page. */
-export function RunOutcome({
-  executionId,
-  children,
-}: {
-  executionId: string;
-  /** More of it, once it has ended. */
-  children?: (execution: Execution) => ReactNode;
-}): ReactNode {
+export function RunOutcome({ executionId }: { executionId: string }): ReactNode {
   const { data, error, refetch } = useQuery({
     ...executionDetail(executionId),
     refetchInterval: ({ state }) => (state.data !== undefined && isFinal(state.data.status) ? false : LOOK_MS),
@@ -49,11 +41,8 @@ export function RunOutcome({
           </p>
         </div>
       )}
-      {data !== undefined && isFinal(data.status) && (
-        <>
-          {data.error === null && <JsonView key={executionId} label="Result" value={data.result ?? null} />}
-          {children?.(data)}
-        </>
+      {data !== undefined && isFinal(data.status) && data.error === null && (
+        <JsonView key={executionId} label="Result" value={data.result ?? null} />
       )}
     </section>
   );

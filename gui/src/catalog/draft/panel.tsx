@@ -5,8 +5,8 @@ import { api } from "../../api/client.ts";
 import { useIdempotencyKey } from "../../api/idempotency.ts";
 import type { Validation } from "../../api/types.ts";
 import { type Allowed, useAllowed } from "../../parts/allowed.ts";
-import { InputForm, type RunSubject } from "../run/input-form.tsx";
-import type { InputField } from "../run/inputs.ts";
+import { InputForm } from "../run/input-form.tsx";
+import type { InputField, RunSubject } from "../run/inputs.ts";
 import { keepInputs, lastInputs } from "../run/last-inputs.ts";
 import type { Source } from "../source/read-source.ts";
 import { RunOutcome } from "./outcome.tsx";
@@ -79,7 +79,7 @@ function whyNot(validation: Validation | undefined): string | undefined {
 }
 
 /** Who runs a text under a path does what registering it there and starting it would do. */
-export function useMayRun(path: string | undefined): Allowed {
+function useMayRun(path: string | undefined): Allowed {
   const change = useAllowed("modify", { path, to: "run drafts of" });
   const execute = useAllowed("execute", { path });
   return change.allowed ? execute : change;

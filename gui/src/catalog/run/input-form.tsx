@@ -6,17 +6,9 @@ import { AllowedButton } from "../../parts/allowed-button.tsx";
 import { readMap } from "../../parts/read-yaml.ts";
 import { Field } from "./field.tsx";
 import { readInputs, type Texts, textOf } from "./input-values.ts";
-import { fieldsOf, type InputField, inTextOrder } from "./inputs.ts";
+import { fieldsOf, type InputField, inTextOrder, type RunSubject } from "./inputs.ts";
 import { SystemCalls } from "./system-calls.tsx";
 import { useFocusOnProblem } from "./use-focus-on-problem.ts";
-
-/** A document whose inputs a form is for. */
-export interface RunSubject {
-  path: string;
-  payload: Readonly<Record<string, unknown>>;
-  /** Its text: the order of its inputs. */
-  content: string;
-}
 
 /** What starts it. */
 export interface InputRun {

@@ -1,6 +1,14 @@
 import { inputsOfDocument, schemaOfInputs } from "../../../../src/schema/inputs/declared-inputs.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../../../src/schema/words/json.ts";
 
+/** A document whose inputs a form is for. */
+export interface RunSubject {
+  path: string;
+  payload: Readonly<Record<string, unknown>>;
+  /** Its text: the order of its inputs. */
+  content: string;
+}
+
 /** A field of a form whose fields come from a document or a schema. */
 export interface InputField {
   name: string;

@@ -1,7 +1,7 @@
 import { type ReactNode, useMemo } from "react";
 import { callRefusal } from "../../../../src/schema/rules/access-rules.ts";
 import type { Json } from "../../../../src/schema/words/json.ts";
-import type { RunSubject } from "./input-form.tsx";
+import type { RunSubject } from "./inputs.ts";
 import { systemPaths } from "./system-paths.ts";
 
 /** Says before a run which system playbooks it calls: they act with the rights of the service. */
