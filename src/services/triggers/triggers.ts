@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { duesBetween } from "../../language/words/schedule.ts";
+import { coalesce } from "../../platform/concurrency/coalesce.ts";
+import { unavailable } from "../../repositories/database/error-codes.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
 import { type FireRow, findFires, insertFires, listFires, type NewFire } from "../../repositories/triggers/fires.ts";
 import {
@@ -124,14 +126,40 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       const { items, next } = await listFires(database, filter, { limit, ...key });
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
-    async fire(trigger, delivery) {
-      const [fired] = await fireMany([{ trigger, delivery }]);
-      if (fired === undefined) throw new Error("a delivery came to nothing");
-      return fired;
-    },
+    fire: createFire(fireMany),
     fireMany,
     scope: (trigger, about) => fireScope(trigger, about, deps.env),
     sweep: createSweep({ ...deps, start, fireForEnds: () => fireForEnds(database, fireMany) }),
+  };
+}
+
+/** Deliveries that are written together at most. */
+const TOGETHER_MAX = 100;
+/** Writes that are under way at a time. */
+const LANES = 2;
+
+/**
+ * Creates {@link Triggers.fire}: deliveries that arrive while others are being written share the next write, as each alone costs the database
+ * three commits. Those whose executions may not overlap are decided one after another anyway.
+ */
+function createFire(fireMany: Triggers["fireMany"]): Triggers["fire"] {
+  const together = coalesce(async (_lane, asked: readonly Parameters<Triggers["fireMany"]>[0][number][]) => {
+    const fired = await fireMany(asked);
+    return new Map(asked.map((one, index) => [one, fired[index]]));
+  }, TOGETHER_MAX);
+  let turn = 0;
+  return async (trigger, delivery) => {
+    const one = { trigger, delivery };
+    const alone = async () => (await fireMany([one]))[0];
+    const shared = async () => {
+      turn = (turn + 1) % LANES;
+      return (await together(String(turn), one)).get(one);
+    };
+    // One that the database refuses must not take others with it.
+    const again = (error: unknown) => (unavailable(error) === undefined ? alone() : Promise.reject(error));
+    const fired = await (trigger.definition.overlap === "allow" ? shared().catch(again) : alone());
+    if (fired === undefined) throw new Error("a delivery came to nothing");
+    return fired;
   };
 }
 

@@ -226,6 +226,44 @@ test("without a delivery id each delivery starts; with one it counts for a day",
   assert.equal((await keyed()).body["execution_id"], next, "which counts for a day again");
 });
 
+test("deliveries that come at once each start their own, one key one, and none is refused for another", async () => {
+  await register("many/at/once", `verify: none, deduplicate: "{{ body.id }}"`, {
+    input: `{ got: "{{ 1 // body.by }}" }`,
+  });
+  // By 0 nothing can be divided: that delivery fails among the others. Each second id comes twice.
+  const ids = Array.from({ length: 60 }, (_, index) => (index % 4 === 3 ? index - 1 : index));
+  const answers = await Promise.all(
+    ids.map((id) => deliver("many/at/once", ...json({ id: `d-${id}`, by: id === 20 ? 0 : 1 }))),
+  );
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    ids.map((id) => (id === 20 ? 422 : 202)),
+  );
+  const started = new Map<number, Set<unknown>>();
+  for (const [index, id] of ids.entries())
+    if (id !== 20) started.set(id, (started.get(id) ?? new Set()).add(answers[index]?.body["execution_id"]));
+  for (const [id, executions] of started) assert.equal(executions.size, 1, `Delivery ${id}`);
+  const all = new Set([...started.values()].flatMap((executions) => [...executions]));
+  assert.deepEqual([all.size, all.has(undefined)], [started.size, false]);
+  const rows = await sql`select from flow.execution where path = 'hooks/many_at_once'`;
+  assert.equal(rows.length, started.size);
+});
+
+test("a delivery that the database refuses takes no other one with it", async () => {
+  await register("refused/one", "verify: none");
+  await sql`alter table flow.trigger_fire add constraint none_of_these check (key <> 'delivery/bad')`;
+  try {
+    const send = (key: string) => deliver("refused/one", ...json({}, { "idempotency-key": key }));
+    const answers = await Promise.all(["a", "b", "bad", "c", "d"].map(send));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [202, 202, 500, 202, 202],
+    );
+  } finally {
+    await sql`alter table flow.trigger_fire drop constraint none_of_these`;
+  }
+});
+
 test("a body is JSON, a form or text, by what it is and what it says", async () => {
   await register("bodies", "verify: none, respond: result", { input: '{ got: "{{ body }}" }' });
   const result = async (body: string | Buffer, type?: string) => {
