@@ -174,7 +174,7 @@ test("over MCP: an error, an unknown tool and invalid arguments are results with
 
 test("over MCP: the token is asked for, and with it a client works", async () => {
   const { app } = surface({ token: TOKEN });
-  await assert.rejects(mcpClient(app), /401|Unauthorized|does not know/i);
+  await assert.rejects(mcpClient(app), /401|Unauthorized|could not authenticate/i);
   const client = await mcpClient(app, { authorization: `Bearer ${TOKEN}` });
   assert.equal((await client.listTools()).tools.length, 3);
   await client.close();

@@ -28,7 +28,7 @@ export function ApprovalHistory({ approval }: { approval: Approval }): ReactNode
   return (
     <section className="card" data-part="approval-history">
       <header>
-        <h2>What has happened</h2>
+        <h2>History</h2>
         {approval.status === "open" && !isEscalated && <span className="aside">{plannedText(approval, asked)}</span>}
       </header>
       <ul className="lines">

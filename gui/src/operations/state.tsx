@@ -32,7 +32,7 @@ export function Parts({ overview }: { overview: Overview }): ReactNode {
         {database !== null && (
           <>
             <Fact name="Answers in">{latencyText(database.latency_ms)}</Fact>
-            <Fact name="Is">
+            <Fact name="Version">
               PostgreSQL {database.version}
               {database.embedded ? ", embedded in this server" : ""}
             </Fact>

@@ -108,7 +108,7 @@ function Table({ triggers }: { triggers: readonly TriggerItem[] }): ReactNode {
             <th>Playbook</th>
             <th>Trigger</th>
             <th>Kind</th>
-            <th>Is</th>
+            <th>State</th>
             <th>Last fire</th>
             <th>Next fire</th>
           </tr>
@@ -138,7 +138,7 @@ function Row({ trigger, isAt }: { trigger: TriggerItem; isAt: boolean }): ReactN
       <td data-label="Kind">
         <Kind of={kind} />
       </td>
-      <td data-label="Is">
+      <td data-label="State">
         <OnOff enabled={enabled} />
       </td>
       <td className="number quiet" data-label="Last fire">

@@ -155,7 +155,7 @@ function checkBroker({ brokerIsUp }: DiagnoseDeps): CheckResult | undefined {
     check: "broker",
     what: "The message broker cannot be reached",
     since: null,
-    why: "Work goes on by polling: steps wait up to a second longer, and cancelling takes longer to arrive.",
+    why: "Work continues by polling: steps wait up to a second longer, and cancelling takes longer to arrive.",
     todo: "Start the broker, or correct BROKER_URL. Nothing is lost meanwhile.",
     command: "flow-doctor reachability",
   });

@@ -203,7 +203,7 @@ async function probe(target: Target["target"], address: string, ask: () => Promi
 const HELP: Readonly<Record<Target["target"], string>> = {
   server: "Start it ('flow serve'), or give its address: --server-url, FLOW_SERVER_URL",
   database: "Start PostgreSQL, and compare its address and password with FLOW_DATABASE_URL",
-  broker: "Start NATS, and compare its address and password with BROKER_URL. Work goes on by polling meanwhile",
+  broker: "Start NATS, and compare its address and password with BROKER_URL. Work continues by polling meanwhile",
 };
 
 /** Has the server's reaper sweep until it finds no more. */

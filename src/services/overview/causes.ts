@@ -218,7 +218,7 @@ function brokerAway({ broker }: Seen): Cause[] {
       level: "notice",
       what: "The message broker cannot be reached",
       since: null,
-      why: "Work goes on by polling: steps wait up to a second longer, and cancelling takes longer to arrive.",
+      why: "Work continues by polling: steps wait up to a second longer, and cancelling takes longer to arrive.",
       todo: "Start the broker, or correct BROKER_URL. Nothing is lost meanwhile.",
       command: "flow-doctor reachability",
     }),

@@ -202,10 +202,10 @@ function wellSentence({ workers, queue, executions }: Seen): string {
   const room = `${counted(ready.length, "worker")} ${ready.length === 1 ? "is" : "are"} ready with ${counted(free, "free slot")}`;
   if (running > 0 || waiting > 0) {
     const more = queue?.waiting.more ? "more than " : "";
-    const runs = `${counted(running, "command")} ${running === 1 ? "runs" : "run"}`;
-    const waits = `${more}${waiting} about to be taken`;
+    const runs = `${counted(running, "command")} ${running === 1 ? "is" : "are"} running`;
+    const waits = `${more}${counted(waiting, "command")} about to be taken`;
     const parts = [...(running > 0 ? [runs] : []), ...(waiting > 0 ? [waits] : [])];
-    return `Work goes on: ${parts.join(", ")}; ${room}.`;
+    return `${parts.join(", ")}; ${room}.`;
   }
   const open = (executions?.running.count ?? 0) + (executions?.pending.count ?? 0);
   const paused = executions?.paused.count ?? 0;

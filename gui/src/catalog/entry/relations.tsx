@@ -77,7 +77,7 @@ export function EntryTriggers({ path }: { path: string }): ReactNode {
         {triggers.length > 0 && <span className="aside number">{triggers.length}</span>}
       </header>
       {triggers.length === 0 ? (
-        <p className="pad quiet">{data === undefined ? "Loading …" : "It does not start by itself."}</p>
+        <p className="pad quiet">{data === undefined ? "Loading …" : "No triggers"}</p>
       ) : (
         <ul className="lines two">
           {triggers.map(({ trigger_id: triggerId, name, kind, enabled, next_fire: next }) => (
