@@ -53,7 +53,7 @@ async function addFile(path: string[], folder: SafeFolder, root: string, found: 
   });
   // It is another thing by now.
   if (file === undefined) return;
-  const { size } = await file.stat().finally(() => file.close());
+  const { size } = await file.stat().finally(async () => await file.close());
   checkSize(name, size);
   found.bytes += size;
   if (found.files.length >= TASK_FILES_MAX)

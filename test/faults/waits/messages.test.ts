@@ -55,7 +55,7 @@ for (const [when, change, row] of PLACES) {
     };
     await until("all are told", () => sent(1));
     await second.end("SIGKILL");
-    // Those of the reminders go on, whoever is killed.
+    // Those of the reminders go on, whichever server is killed.
     await until("all are reminded", () => sent(2));
     for (const id of ids) assert.equal((await client.call("POST", `/api/executions/${id}/cancel`)).status, 200);
     await until("nothing is left to be sent", async () => {

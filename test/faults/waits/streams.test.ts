@@ -67,7 +67,7 @@ test("servers are killed while messages come: each message starts exactly one ex
     await gate.open();
     servers = servers.filter((server) => server !== reading);
     await publish(10);
-    // As after the time of its lease, in which nobody else reads.
+    // As after the time of its lease, in which no other server reads.
     await sql`update flow.lease set expires_at = now() where name like 'trigger/%'`;
     servers.push(await stand.server({}, reading.port));
   }

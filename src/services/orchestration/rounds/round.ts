@@ -27,7 +27,7 @@ export interface Job {
   isVerified: boolean;
   /** The claim that is answered when the job is written. */
   pendingClaim?: PendingClaim;
-  /** Nobody waits for it: where a round has no time for the steps that follow from it, it goes behind the jobs that wait for a later one. */
+  /** No caller waits for it: where a round has no time for the steps that follow from it, it goes behind the jobs that wait for a later one. */
   mayWait?: true;
   /** Steps without effects that follow from it are left to workers: running them here has failed. */
   isWithoutSteps?: true;
