@@ -1,4 +1,5 @@
 import type { Dirent } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { TASK_FILES_MAX, type TaskFile } from "../../schema/words/outcome.ts";
 import { FILE_BYTES_MAX, isFileName, NAME_CHARS_MAX, typeOfName } from "./file-names.ts";
@@ -53,7 +54,7 @@ async function addFile(path: string[], folder: SafeFolder, root: string, found: 
   });
   // It is another thing by now.
   if (file === undefined) return;
-  const { size } = await file.stat().finally(async () => await file.close());
+  const size = await sizeOf(file);
   checkSize(name, size);
   found.bytes += size;
   if (found.files.length >= TASK_FILES_MAX)
@@ -65,6 +66,14 @@ async function addFile(path: string[], folder: SafeFolder, root: string, found: 
   }
   const contentType = typeOfName(name) ?? "application/octet-stream";
   found.files.push({ name, contentType, content: () => contentOf(root, path) });
+}
+
+async function sizeOf(file: FileHandle): Promise<number> {
+  try {
+    return (await file.stat()).size;
+  } finally {
+    await file.close();
+  }
 }
 
 async function addOther(entry: Dirent, path: string[], folder: SafeFolder, root: string, found: Found): Promise<void> {
