@@ -1,6 +1,7 @@
 import { resultOf } from "../engine/state/results.ts";
 import { type ExecutionState, emptyState } from "../engine/state/state.ts";
 import { loadedReferences } from "../language/template/loaded-references.ts";
+import { toPlainJson } from "../language/template/template.ts";
 import { ResultView } from "../language/views/result-view.ts";
 import { givenAnswers, type LocalAnswer } from "../local/approvals.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
@@ -21,7 +22,6 @@ import type { EventOf } from "../schema/words/event.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/words/json.ts";
 import { type ArtifactPlace, placeOfArtifact, type StoredResult } from "../schema/words/result.ts";
 import type { Tool } from "../tools/contract/tool.ts";
-import { toPlainJson } from "../worker/task/to-plain-json.ts";
 import { arcName } from "./coverage.ts";
 import { checkRun, elapsedSeconds, startedSteps } from "./expectations.ts";
 import type { Failure } from "./failure.ts";

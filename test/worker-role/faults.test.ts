@@ -70,7 +70,7 @@ test("a command whose end the server fails over again and again is failed instea
   assert.equal(worker.tried.length, 12, "eleven tries, and the failure");
   const [failure] = worker.taken.map((text) => JSON.parse(text));
   assert.deepEqual([failure.event_type, failure.error.code], ["command.failed", "INTERNAL"]);
-  assert.match(failure.error.message, /could not take what this command had to tell: a fault/);
+  assert.match(failure.error.message, /could not take the report of this command: a fault/);
   assert.deepEqual([worker.gaveUp, worker.ended()], [["1"], 1]);
   assert.ok(worker.clock.now() > 20_000 && worker.clock.now() < 60_000, `after ${worker.clock.now()} ms`);
 });

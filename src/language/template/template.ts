@@ -295,3 +295,10 @@ function openRun(scope: Scope, options: RenderOptions = {}): Run {
 function asItIs(value: unknown): unknown {
   return value;
 }
+
+/** `value` as plain JSON: views, wherever they stand, become what is behind them. Throws `ReferenceNeeded`. */
+export function toPlainJson(value: unknown): Json {
+  return VALUE.render({ lookup: () => value, names: () => ["value"] });
+}
+
+const VALUE = compileTemplate("{{ value }}");

@@ -147,20 +147,21 @@ function createFire(fireMany: Triggers["fireMany"]): Triggers["fire"] {
     const fired = await fireMany(asked);
     return new Map(asked.map((one, index) => [one, fired[index]]));
   }, TOGETHER_MAX);
-  let turn = 0;
   return async (trigger, delivery) => {
     const one = { trigger, delivery };
     const alone = async () => (await fireMany([one]))[0];
-    const shared = async () => {
-      turn = (turn + 1) % LANES;
-      return (await together(String(turn), one)).get(one);
-    };
+    const shared = async () => (await together(laneOf(delivery.key), one)).get(one);
     // One that the database refuses must not take others with it.
     const again = (error: unknown) => (unavailable(error) === undefined ? alone() : Promise.reject(error));
     const fired = await (trigger.definition.overlap === "allow" ? shared().catch(again) : alone());
     if (fired === undefined) throw new Error("a delivery came to nothing");
     return fired;
   };
+}
+
+/** A key has one lane, where its repeat comes after it: what came of the first is known by then. Most keys end with a digit or letter of chance. */
+function laneOf(key: string): string {
+  return String((key.codePointAt(key.length - 1) ?? 0) % LANES);
 }
 
 /** Creates {@link Triggers.fireMany}. */

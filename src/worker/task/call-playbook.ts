@@ -1,4 +1,5 @@
 import { iterationFields } from "../../language/template/names.ts";
+import { toPlainJson } from "../../language/template/template.ts";
 import { ResultView } from "../../language/views/result-view.ts";
 import type { ChildOutcome, ChildRequest } from "../../ports/children.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -6,7 +7,6 @@ import { isJsonObject, type Json, type JsonObject, own } from "../../schema/word
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
 import { type CommandContext, type TaskRun, traceparentOf } from "./command-context.ts";
 import type { PipelineState } from "./pipeline-run.ts";
-import { toPlainJson } from "./to-plain-json.ts";
 
 /**
  * A task of kind `playbook`: runs another playbook as a child execution and waits for it (language document, section 8). The

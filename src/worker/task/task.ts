@@ -3,7 +3,7 @@ import { taskScope } from "../../engine/decide/task-scope.ts";
 import { milliseconds } from "../../engine/decide/time-limit.ts";
 import { calledTask, codeNeeds, type ProgramTask, workbookName } from "../../engine/program/program.ts";
 import type { LoadedReferences } from "../../language/template/loaded-references.ts";
-import type { Template } from "../../language/template/template.ts";
+import { type Template, toPlainJson } from "../../language/template/template.ts";
 import { ReferenceNeeded } from "../../language/views/references.ts";
 import { ResultView } from "../../language/views/result-view.ts";
 import type { Scope } from "../../language/views/scope.ts";
@@ -21,7 +21,6 @@ import { callChild } from "./call-playbook.ts";
 import { type CommandContext, type TaskRun, traceparentOf } from "./command-context.ts";
 import { type McpCall, prepareMcpCall } from "./mcp-call.ts";
 import type { PipelineState } from "./pipeline-run.ts";
-import { toPlainJson } from "./to-plain-json.ts";
 import { Parked, runWait } from "./wait.ts";
 
 /**

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { toPlainJson } from "../../../src/language/template/template.ts";
 import { boundedResult } from "../../../src/language/views/bounded-result.ts";
 import { withReferences } from "../../../src/language/views/references.ts";
 import { ResultView } from "../../../src/language/views/result-view.ts";
@@ -9,7 +10,6 @@ import type { FlowEvent } from "../../../src/schema/words/event.ts";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { asManifest, isManifestRef, type Manifest } from "../../../src/schema/words/manifest.ts";
 import type { StoredResult } from "../../../src/schema/words/result.ts";
-import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 import { type Given, given } from "../support/given.ts";
 import { done, failed } from "../support/reports.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Names, nameScope } from "../../../src/language/template/names.ts";
+import { toPlainJson } from "../../../src/language/template/template.ts";
 import { noReferences } from "../../../src/language/views/references.ts";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
 import type { StoredResult } from "../../../src/schema/words/result.ts";
-import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 
 // Language document, section 4.9, as a table: which of two layers wins, and what each reserved name is.
 

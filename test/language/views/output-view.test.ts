@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { toPlainJson } from "../../../src/language/template/template.ts";
 import { type Outcome, type OutputPlace, OutputView } from "../../../src/language/views/output-view.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { StoredResult } from "../../../src/schema/words/result.ts";
-import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 
 // Language document, section 5.2: what `output` is in each place.
 

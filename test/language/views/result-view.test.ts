@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { toPlainJson } from "../../../src/language/template/template.ts";
 import { ReferenceNeeded, type References } from "../../../src/language/views/references.ts";
 import { ResultView } from "../../../src/language/views/result-view.ts";
 import type { View } from "../../../src/language/views/view.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { StoredResult } from "../../../src/schema/words/result.ts";
-import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 
 // Language document, section 4.5, field by field, and what is read from the store for it.
 

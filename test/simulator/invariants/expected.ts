@@ -1,5 +1,6 @@
 import { resultOf } from "../../../src/engine/state/results.ts";
 import type { ExecutionState } from "../../../src/engine/state/state.ts";
+import { toPlainJson } from "../../../src/language/template/template.ts";
 import { ResultView } from "../../../src/language/views/result-view.ts";
 import { type LocalDeps, runExecution } from "../../../src/local/execution.ts";
 import type { ChildRunner } from "../../../src/ports/children.ts";
@@ -7,7 +8,6 @@ import { type EventRecord, toRecord } from "../../../src/schema/rules/event-reco
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { TaskError } from "../../../src/schema/words/outcome.ts";
 import { createSteppedClock } from "../../../src/testing/stepped-clock.ts";
-import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 import { openLedger } from "../ledger.ts";
 import { idOfPlaybook, programOf, type Simulated } from "../playbooks.ts";
 import { seededRandom } from "../random.ts";

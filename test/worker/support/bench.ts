@@ -8,6 +8,7 @@ import { createSecrets, openSealed } from "../../../src/engine/sealing/secrets.t
 import { type ExecutionState, knownStep } from "../../../src/engine/state/state.ts";
 import { loadPlaybook } from "../../../src/language/load/load.ts";
 import { loadedReferences } from "../../../src/language/template/loaded-references.ts";
+import { toPlainJson } from "../../../src/language/template/template.ts";
 import { ResultView } from "../../../src/language/views/result-view.ts";
 import type { LocalPlaybook } from "../../../src/local/catalog.ts";
 import { createLocalKeychain, type LocalKeychain } from "../../../src/local/keychain.ts";
@@ -25,7 +26,6 @@ import type { EventOf, EventType, FlowEvent } from "../../../src/schema/words/ev
 import type { Json, JsonObject } from "../../../src/schema/words/json.ts";
 import { createSteppedClock, type SteppedClock } from "../../../src/testing/stepped-clock.ts";
 import type { TaskLine } from "../../../src/worker/deps.ts";
-import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 import { assertRecorded } from "./recorded.ts";
 import { type Call, type Scripts, scriptedTools } from "./scripted-tools.ts";
 
