@@ -1,15 +1,10 @@
 import type { Verdict } from "../../engine/decide/policy.ts";
 import type { ProgramTask } from "../../engine/program/program.ts";
 import type { Secrets } from "../../engine/sealing/secrets.ts";
-import type { TaskError, ToolResult } from "../../schema/words/outcome.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
 import type { PipelineRun } from "./pipeline-run.ts";
 
-/** A result whose error says where it happened: rules, later tasks and arcs read that too (language document, section 5.4). */
-export function placed(result: ToolResult, run: PipelineRun, task: ProgramTask, attempt: number): ToolResult {
-  return result.error === undefined ? result : { ...result, error: place(result.error, run, task, attempt) };
-}
-
-/** The error with where it happened, as it stands in events. */
+/** The error with where it happened, as it stands in events: rules, later tasks and arcs read that too (language document, section 5.4). */
 export function place(error: TaskError, run: PipelineRun, task: ProgramTask, attempt: number): TaskError {
   return { ...error, step: run.context.place.command.step, task: task.task.label, attempt };
 }

@@ -25,7 +25,7 @@ import {
   notKept,
   outcomeOf,
 } from "./keep-result.ts";
-import { failureOf, place, placed, tooManyRuns } from "./pipeline-errors.ts";
+import { failureOf, place, tooManyRuns } from "./pipeline-errors.ts";
 import type { PipelineRun, PipelineState, RunTries } from "./pipeline-run.ts";
 import { goOn, parksUntil, parkUntil, pauseUntil, stoppedBy } from "./retry-wait.ts";
 import type { Kept } from "./store-result.ts";
@@ -366,4 +366,8 @@ export function freshState(
     iteration,
     stepScope,
   };
+}
+
+function placed(result: ToolResult, run: PipelineRun, task: ProgramTask, attempt: number): ToolResult {
+  return result.error === undefined ? result : { ...result, error: place(result.error, run, task, attempt) };
 }
