@@ -25,6 +25,14 @@ interface Look {
   width: number;
 }
 
+/** The views of the grid, three in a row. */
+const GRID = [
+  ...["run-failed", "run-graph", "run-loop"],
+  ...["run-nested", "rerun", "run-log"],
+  ...["playbook", "editor", "triggers"],
+  ...["trigger", "inbox", "operations"],
+];
+
 const WIDE = 1_440;
 const NARROW = 390;
 
@@ -173,14 +181,6 @@ async function shootDocs(runs: Runs): Promise<void> {
   }
   save("pages.png", await shootGrid(gui.browser, pictures));
 }
-
-/** The views of the grid, three in a row. */
-const GRID = [
-  ...["run-failed", "run-graph", "run-loop"],
-  ...["run-nested", "rerun", "run-log"],
-  ...["playbook", "editor", "triggers"],
-  ...["trigger", "inbox", "operations"],
-];
 
 /** A picture of a page once it shows what it is for. */
 async function shoot(view: View, file: string, look: Look): Promise<void> {
