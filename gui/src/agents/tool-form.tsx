@@ -1,13 +1,12 @@
-import { type FormEvent, type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useMemo } from "react";
 import { type Json, type JsonObject, own } from "../../../src/schema/words/json.ts";
 import { Field } from "../catalog/run/field.tsx";
-import { readInputs, type Texts, textOf } from "../catalog/run/input-values.ts";
+import { type Texts, textOf } from "../catalog/run/input-values.ts";
 import { fieldsOfSchema, type InputField } from "../catalog/run/inputs.ts";
-import { useFocusOnProblem } from "../catalog/run/use-focus-on-problem.ts";
+import { useInputs } from "../catalog/run/use-inputs.ts";
 import { WholeField } from "../catalog/run/whole-field.tsx";
 import type { Allowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
-import { readMap } from "../parts/read-yaml.ts";
 import type { McpTool } from "./mcp-tools.ts";
 
 /** A field for each argument of a tool. An argument that is not needed and left empty is not sent. */
@@ -30,39 +29,33 @@ export function ToolForm({
   onCall(values: JsonObject, fields: readonly InputField[]): void;
 }): ReactNode {
   const fields = useMemo(() => fieldsOfSchema(tool.inputSchema), [tool.inputSchema]);
-  const [texts, setTexts] = useState(() => textsOf(fields, filled));
-  const [more, setMore] = useState(() => moreOf(fields, filled));
-  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
-  const form = useFocusOnProblem(problems);
+  const inputs = useInputs(fields, () => ({ texts: textsOf(fields, filled), more: moreOf(fields, filled) }), {
+    isBusy,
+    onValues: (values) => onCall(values, fields),
+  });
+  const { problems, count } = inputs;
   const isOpen = tool.inputSchema["additionalProperties"] !== false && fields.length === 0;
-  const submit = async () => {
-    const { values, problems: found } = await readInputs(fields, texts);
-    const others = await readMap(more).catch((error: Error) => error);
-    const all = others instanceof Error ? { ...found, "": others.message } : found;
-    setProblems(all);
-    if (others instanceof Error || Object.keys(all).length > 0) return;
-    onCall({ ...others, ...values }, fields);
-  };
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault();
-    if (!isBusy) void submit();
-  };
-  const count = Object.keys(problems).length;
   return (
-    <form ref={form} className="stack" onSubmit={onSubmit} noValidate>
+    <form ref={inputs.form} className="stack" onSubmit={inputs.onSubmit} noValidate>
       <About tool={tool} />
       {fields.map((field) => (
         <Field
           key={field.name}
           field={field}
           problem={Object.hasOwn(problems, field.name) ? problems[field.name] : undefined}
-          text={texts[field.name] ?? ""}
-          onText={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
+          text={inputs.texts[field.name] ?? ""}
+          onText={(text) => inputs.setText(field.name, text)}
         />
       ))}
       {fields.length === 0 && !isOpen && <p className="quiet">It takes no arguments.</p>}
       {isOpen && (
-        <WholeField id="more-arguments" label="Arguments" text={more} problem={problems[""]} onText={setMore} />
+        <WholeField
+          id="more-arguments"
+          label="Arguments"
+          text={inputs.more}
+          problem={problems[""]}
+          onText={inputs.setMore}
+        />
       )}
       {count > 0 && (
         <p role="alert" className="problem">

@@ -1,14 +1,13 @@
-import { type FormEvent, type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useMemo } from "react";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../../../src/schema/words/json.ts";
 import { Problem } from "../../api/problem.ts";
 import type { Allowed } from "../../parts/allowed.ts";
 import { AllowedButton } from "../../parts/allowed-button.tsx";
-import { readMap } from "../../parts/read-yaml.ts";
 import { Field } from "./field.tsx";
-import { readInputs, type Texts, textOf } from "./input-values.ts";
+import { type Texts, textOf } from "./input-values.ts";
 import { fieldsOf, type InputField, inTextOrder, type RunSubject } from "./inputs.ts";
 import { SystemCalls } from "./system-calls.tsx";
-import { useFocusOnProblem } from "./use-focus-on-problem.ts";
+import { useInputs } from "./use-inputs.ts";
 
 /** What starts it. */
 export interface InputRun {
@@ -42,26 +41,15 @@ export function InputForm({
   const fields = useMemo(() => inTextOrder(fieldsOf(subject.payload), subject.content), [subject]);
   // A playbook that declares its inputs has no others.
   const isClosed = isJsonObject(subject.payload["inputs"]);
-  const [texts, setTexts] = useState<Texts>(() => startTexts(fields, filled));
-  const [more, setMore] = useState(() => (isClosed ? "" : moreText(fields, filled)));
-  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
-  const form = useFocusOnProblem(problems);
   const refused = refusedInputs(run.error);
-  const submit = async () => {
-    const { values, problems: found } = await readInputs(fields, texts);
-    const others = await readMap(more).catch((error: Error) => error);
-    const all = others instanceof Error ? { ...found, "": others.message } : found;
-    setProblems(all);
-    if (others instanceof Error || Object.keys(all).length > 0) return;
-    run.mutate({ workload: { ...others, ...values }, fields });
-  };
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault();
-    if (!run.isPending) void submit();
-  };
-  const count = Object.keys(problems).length;
+  const inputs = useInputs(
+    fields,
+    () => ({ texts: startTexts(fields, filled), more: isClosed ? "" : moreText(fields, filled) }),
+    { isBusy: run.isPending, onValues: (workload) => run.mutate({ workload, fields }) },
+  );
+  const { problems } = inputs;
   return (
-    <form ref={form} className="stack" onSubmit={onSubmit} noValidate>
+    <form ref={inputs.form} className="stack" onSubmit={inputs.onSubmit} noValidate>
       {children}
       {fields.length === 0 && <p className="quiet">It names no inputs.</p>}
       {fields.map((field) => (
@@ -69,19 +57,19 @@ export function InputForm({
           key={field.name}
           field={field}
           problem={(own(problems, field.name) ?? own(refused, field.name)) as string | undefined}
-          text={texts[field.name] ?? ""}
-          onText={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
+          text={inputs.texts[field.name] ?? ""}
+          onText={(text) => inputs.setText(field.name, text)}
         />
       ))}
-      {!isClosed && <MoreInputs text={more} onText={setMore} problem={problems[""]} />}
+      {!isClosed && <MoreInputs text={inputs.more} onText={inputs.setMore} problem={problems[""]} />}
       <SystemCalls subject={subject} />
       {!may.allowed && <p className="quiet wrap">{may.why}</p>}
-      <Refusal count={count} error={run.error} />
+      <Refusal count={inputs.count} error={run.error} />
       <div className="row">
         <AllowedButton may={may} type="submit" className="main" disabled={run.isPending}>
           {run.isPending ? "Starting …" : label}
         </AllowedButton>
-        <button type="button" onClick={() => [setTexts(startTexts(fields, {})), setMore(""), setProblems({})]}>
+        <button type="button" onClick={() => inputs.reset({ texts: startTexts(fields, {}), more: "" })}>
           Defaults
         </button>
       </div>
