@@ -256,6 +256,8 @@ export interface ExecutionStart {
   labels?: Readonly<Record<string, string>>;
   /** The caller that started it with an idempotency key; all three fields or none. */
   idempotency: { caller: string; key: string; bodySha256: string } | null;
+  /** The fire of a trigger that it is the outcome of: that is written with it. */
+  fireId?: string;
   /** When its first event happened, milliseconds since 1970; absent: when it is written. */
   startedAt?: number;
   /** When it is to fail if it is still open, milliseconds since 1970. */

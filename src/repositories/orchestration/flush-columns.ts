@@ -19,7 +19,7 @@ import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution, executionLabel } from "../tables/execution.ts";
 import { result } from "../tables/result.ts";
 import { uncountedExecution } from "../tables/statistic.ts";
-import { watchedEnd } from "../tables/trigger.ts";
+import { triggerFire, watchedEnd } from "../tables/trigger.ts";
 import { wait } from "../tables/wait.ts";
 import * as approvalRows from "./approval-rows.ts";
 import { type SentPayload, sentPayload } from "./attached-payloads.ts";
@@ -141,6 +141,17 @@ const FLUSH = {
         ? executions.filter(({ status }) => ENDS.has(status)).map(({ executionId }) => ({ executionId }))
         : [],
     columns<typeof watchedEnd, { executionId: string }>(watchedEnd, { executionId: ({ executionId }) => executionId }),
+  ),
+  /** Fires of triggers whose executions begin. */
+  fired: part(
+    ({ executions }) =>
+      executions.flatMap(({ executionId, start }) =>
+        start?.fireId === undefined ? [] : [{ executionId, row: start.fireId }],
+      ),
+    columns<typeof triggerFire, OfExecution<string>>(triggerFire, {
+      executionId: ({ executionId }) => executionId,
+      fireId: ({ row }) => row,
+    }),
   ),
   segments: part(
     ({ segments }) => segments,

@@ -97,6 +97,7 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     ...(isSingle ? [] : [`incomplete as materialized (${tables.has("needs") ? incomplete(places) : NONE_INCOMPLETE})`]),
     ...part("labelled", "labelled", labelled),
     ...part("watched", "watched", watched),
+    ...part("fired", "fired", fired),
     ...part("segments", "logged", logged("segments")),
     ...part("events", "logged_events", logged("events")),
     ...part("issued", "issued", issued(tables.has("stopped"))),
@@ -187,6 +188,13 @@ const watched = ({ rowsOf, written }: Places) => `
   select execution_id from ${rowsOf("watched")} as t
   where ${written}
   on conflict (execution_id) do nothing`;
+
+// One that has an outcome keeps it.
+const fired = ({ rowsOf, written }: Places) => `
+  update flow.trigger_fire as f
+  set status = 'started', execution_id = t.execution_id, reason = null, wake_at = null, input = null
+  from ${rowsOf("fired")} as t
+  where f.fire_id = t.fire_id and f.status = 'queued' and ${written}`;
 
 const logged =
   (table: "segments" | "events") =>

@@ -30,6 +30,8 @@ export interface QueuedFire {
   input: string;
   waits: boolean;
   always: boolean;
+  /** It has just been written: no server has tried to start it. */
+  isNew: boolean;
 }
 
 /** A fire to be written. A `failed` one has a reason; a queued one has inputs, as JSON. */
@@ -94,7 +96,7 @@ export async function listFires(
   return page(rows, limit, ({ fireId }) => fireId);
 }
 
-const QUEUED = `fire_id as "fireId", trigger_id as "triggerId", key, due_at as "dueAt", input::text as input, waits, always`;
+const QUEUED = `fire_id as "fireId", trigger_id as "triggerId", key, due_at as "dueAt", input::text as input, waits, always, false as "isNew"`;
 
 /** Takes queued fires that a server is to decide about, for this long. Those that another one is taking are passed over. */
 export async function takeQueuedFires({ sql }: Database, leaseMs: number, limit: number): Promise<QueuedFire[]> {
@@ -125,25 +127,31 @@ export interface FireOutcome {
   reason: string | null;
 }
 
-/** Writes what has become of queued fires, once each, and when their triggers have started something last. */
+/** Writes what has become of queued fires, once each, but of those whose executions have started: that is written with these. */
 export async function endFires({ sql }: Database, outcomes: readonly FireOutcome[]): Promise<void> {
   const of = <R>(get: (row: FireOutcome) => R) => outcomes.map(get);
   await sql`
-    with told as (
-      select * from unnest(
-        ${of((one) => one.fireId)}::bigint[], ${of((one) => one.status)}::text[],
-        ${of((one) => one.executionId)}::bigint[], ${of((one) => one.reason)}::text[]
-      ) as t (fire_id, status, execution_id, reason)
-    ), ended as (
-      update flow.trigger_fire as f set status = told.status, execution_id = told.execution_id, reason = told.reason,
-        wake_at = null, input = null
-      from told where f.fire_id = told.fire_id and f.status = 'queued'
-      returning f.trigger_id, f.fired_at, f.status
-    ), last as (
-      select trigger_id, max(fired_at) as fired_at from ended where status = 'started' group by trigger_id
+    update flow.trigger_fire as f set status = told.status, execution_id = told.execution_id, reason = told.reason,
+      wake_at = null, input = null
+    from unnest(
+      ${of((one) => one.fireId)}::bigint[], ${of((one) => one.status)}::text[],
+      ${of((one) => one.executionId)}::bigint[], ${of((one) => one.reason)}::text[]
+    ) as told (fire_id, status, execution_id, reason)
+    where f.fire_id = told.fire_id and f.status = 'queued'`;
+}
+
+/** Writes of the triggers of started fires when that was, if it is their last. Locks the triggers in the order of their ids, as other servers do. */
+export async function noteLastFires({ sql }: Database, fireIds: readonly string[]): Promise<void> {
+  await sql`
+    with last as (
+      select trigger_id, max(fired_at) as fired_at from flow.trigger_fire where fire_id = any(${[...fireIds]}::bigint[])
+      group by trigger_id
+    ), locked as (
+      select trigger_id from flow.trigger where trigger_id in (select trigger_id from last)
+      order by trigger_id for no key update
     )
     update flow.trigger as t set last_fire_at = greatest(t.last_fire_at, last.fired_at)
-    from last where t.trigger_id = last.trigger_id`;
+    from locked join last using (trigger_id) where t.trigger_id = locked.trigger_id`;
 }
 
 /** Lets queued fires be decided about at this moment from now. */

@@ -27,7 +27,7 @@ import { type Audit, audited, inAuditLog } from "../access/audit.ts";
 import { missingChildren } from "../catalog/missing-children.ts";
 import { inPieces } from "../in-pieces.ts";
 import { NotNewest } from "../orchestration/jobs.ts";
-import type { Orchestrator, RerunInput, StartLog } from "../orchestration/orchestrator.ts";
+import type { Orchestrator, RerunInput, StartKey, StartLog } from "../orchestration/orchestrator.ts";
 
 /** Paths of which the newest version is remembered: some 0.3 MB. */
 const REMEMBERED_MAX = 1_000;
@@ -75,7 +75,9 @@ export interface ExecutionRequest {
   parent?: ParentRef;
   /** W3C `traceparent` of the caller. */
   traceparent?: string;
-  idempotency?: { caller: string; key: string; bodySha256: string };
+  idempotency?: StartKey;
+  /** The fire of a trigger that it is the outcome of. */
+  fireId?: string;
   /** Permission check of a path, before any lookup or start; refuses by throwing. Default: everything is permitted. */
   permit?(path: string): Promise<void>;
   /** The same as an answer, for what only a message depends on. Default: everything may be seen. */
@@ -169,7 +171,7 @@ async function begin(
   found: Executable | undefined,
   mustBeNewest: boolean,
 ): Promise<Started> {
-  const { parent, input, bytes, target, returnStep, traceparent, idempotency, origin, labels, rerun } = request;
+  const { parent, input, bytes, target, returnStep, traceparent, idempotency, fireId, origin, labels, rerun } = request;
   const entry = checkedEntry(found, request);
   const caller = parent === undefined ? undefined : await openParent(deps.database, parent.execution_id);
   if (caller !== undefined) checkSystemChild(deps, caller.path, entry.path);
@@ -199,6 +201,7 @@ async function begin(
       returnStep,
       traceparent,
       idempotency,
+      fireId,
       bytes,
       origin,
       labels,

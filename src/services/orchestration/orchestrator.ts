@@ -48,10 +48,24 @@ export interface StartInput {
   returnStep?: string;
   /** W3C `traceparent` of the caller. */
   traceparent?: string;
-  idempotency?: { caller: string; key: string; bodySha256: string };
+  idempotency?: StartKey;
+  /** The fire of a trigger that it is the outcome of. */
+  fireId?: string;
   log?: StartLog;
   /** Length of the request, in bytes. Default 0. */
   bytes?: number;
+}
+
+/** Under which an execution is started once. */
+export interface StartKey {
+  caller: string;
+  key: string;
+  bodySha256: string;
+  /**
+   * The key has just been made, so that an execution under it is not looked for before the start. If there is one all the same, it is found as
+   * it always is. Default false.
+   */
+  isNew?: boolean;
 }
 
 /** How a rerun begins. */

@@ -40,7 +40,7 @@ async function startOnce(
   input: StartInput,
   leave: () => void,
 ): ReturnType<Orchestrator["start"]> {
-  const known = await findKnown(parts, input);
+  const known = input.idempotency?.isNew === true ? undefined : await findKnown(parts, input);
   if (known !== undefined) return known;
   const source = await parts.programs(input.entry.catalogId);
   // Above its original's: that may be of another server, whose ids are newer.
@@ -96,6 +96,7 @@ async function begin(
     origin: input.origin ?? null,
     labels,
     idempotency: input.idempotency ?? null,
+    ...defined({ fireId: input.fireId }),
     startedAt: first.at,
     deadlineAt: limitMs === undefined ? null : first.at + limitMs,
     ...lineOf(input.rerun, sealedUnder),

@@ -1,8 +1,8 @@
-import { compileTemplate } from "../../language/template/template.ts";
+import { compileTemplate, type Template } from "../../language/template/template.ts";
 import { objectScope } from "../../language/views/scope.ts";
 import type { TriggerRow } from "../../repositories/triggers/triggers.ts";
 import { messageOf } from "../../schema/words/errors.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../schema/words/json.ts";
+import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
 
 /** What a fire is about, beside its trigger. */
 export interface FireScope {
@@ -40,12 +40,28 @@ export function renderInput(
 ): { input: string } | { reason: string } {
   try {
     const given = objectScope(fireScope(row, scope, env));
-    const render = (source: Json) => compileTemplate(source).render(given, { now: () => scope.firedAt });
-    const { input, inputFrom } = row.definition;
-    const payload = inputFrom === undefined ? {} : render(inputFrom);
+    const { input, inputFrom } = templatesOf(row.definition);
+    const options = { now: () => scope.firedAt };
+    const payload = inputFrom === undefined ? {} : inputFrom.render(given, options);
     const base = isJsonObject(payload) ? payload : { payload };
-    return { input: JSON.stringify({ ...base, ...(render(input) as JsonObject) }) };
+    return { input: JSON.stringify({ ...base, ...(input.render(given, options) as JsonObject) }) };
   } catch (error) {
     return { reason: `Its input could not be made: ${messageOf(error)}` };
   }
+}
+
+type Definition = Pick<TriggerRow["definition"], "input" | "inputFrom">;
+const compiled = new WeakMap<Definition, { input: Template; inputFrom: Template | undefined }>();
+
+/** Compiled once for as long as the row is in memory: a webhook's takes some hundred deliveries in that time. */
+function templatesOf(definition: Definition) {
+  const before = compiled.get(definition);
+  if (before !== undefined) return before;
+  const { input, inputFrom } = definition;
+  const made = {
+    input: compileTemplate(input),
+    inputFrom: inputFrom === undefined ? undefined : compileTemplate(inputFrom),
+  };
+  compiled.set(definition, made);
+  return made;
 }

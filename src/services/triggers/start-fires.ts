@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { coalesce } from "../../platform/concurrency/coalesce.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { unavailable } from "../../repositories/database/error-codes.ts";
 import {
@@ -6,6 +7,7 @@ import {
   endDeciding,
   endFires,
   type FireOutcome,
+  noteLastFires,
   openExecutionsOf,
   postponeFires,
   type QueuedFire,
@@ -61,8 +63,18 @@ export type StartFires = (
   triggers: ReadonlyMap<string, TriggerRow>,
 ) => Promise<Map<string, FireOutcome>>;
 
+/** What has become of a fire, and of the execution that it started. */
+interface Ended extends FireOutcome {
+  isOpen?: boolean;
+  /** Its outcome was written with its execution. */
+  isWritten?: boolean;
+}
+
+type Deps = StartFiresDeps & { noteStarted(fireId: string): void };
+
 /** Creates {@link StartFires}. */
-export function createStartFires(deps: StartFiresDeps): StartFires {
+export function createStartFires(given: StartFiresDeps): StartFires {
+  const deps = { ...given, noteStarted: createNoteStarted(given) };
   /** The last turn of each trigger that is being decided about here. */
   const turns = new Map<string, Promise<unknown>>();
   const inTurn = async (trigger: TriggerRow) => {
@@ -114,8 +126,8 @@ async function startLine(
   deps: StartFiresDeps,
   line: readonly QueuedFire[],
   triggers: ReadonlyMap<string, TriggerRow>,
-): Promise<FireOutcome[]> {
-  const outcomes: FireOutcome[] = [];
+): Promise<Ended[]> {
+  const outcomes: Ended[] = [];
   for (const fire of line) {
     const outcome = await startFire(deps, triggers.get(fire.triggerId), fire);
     if (outcome !== undefined) outcomes.push(outcome);
@@ -124,24 +136,35 @@ async function startLine(
 }
 
 async function write(
-  deps: StartFiresDeps,
-  outcomes: readonly FireOutcome[],
+  deps: Deps,
+  outcomes: readonly Ended[],
   fires: ReadonlyMap<string, QueuedFire>,
   triggers: ReadonlyMap<string, TriggerRow>,
 ): Promise<void> {
-  if (outcomes.length === 0) return;
-  await endFires(deps.database, outcomes);
+  const unwritten = outcomes.filter(({ isWritten }) => isWritten !== true);
+  if (unwritten.length > 0) await endFires(deps.database, unwritten);
   const now = deps.now();
   for (const { fireId, status } of outcomes) {
     const fire = fires.get(fireId);
     const kind = fire === undefined ? undefined : triggers.get(fire.triggerId)?.kind;
-    if (fire !== undefined && kind !== undefined)
-      deps.onFired({ kind, status, lateMs: Math.max(0, now - fire.dueAt.getTime()) });
+    if (fire === undefined || kind === undefined) continue;
+    deps.onFired({ kind, status, lateMs: Math.max(0, now - fire.dueAt.getTime()) });
+    if (status === "started") deps.noteStarted(fireId);
   }
 }
 
+/** Writes when triggers have started something last: beside the starts, and for all of them that came meanwhile at once. */
+function createNoteStarted({ database, onFault }: StartFiresDeps): (fireId: string) => void {
+  const note = coalesce((_, fireIds: readonly string[]) => noteLastFires(database, fireIds));
+  return (fireId) => {
+    note("", fireId).catch((error: unknown) => {
+      if (unavailable(error) === undefined) onFault(error);
+    });
+  };
+}
+
 /** Decides about the queue of a trigger whose executions may not overlap, alone among all servers. */
-async function takeTurn(deps: StartFiresDeps, trigger: TriggerRow): Promise<FireOutcome[]> {
+async function takeTurn(deps: Deps, trigger: TriggerRow): Promise<FireOutcome[]> {
   const { database } = deps;
   const { triggerId } = trigger;
   const by = deps.newName();
@@ -149,7 +172,7 @@ async function takeTurn(deps: StartFiresDeps, trigger: TriggerRow): Promise<Fire
   try {
     const queue = (await queueOf(database, triggerId, TURN_MAX)).filter(({ always }) => !always);
     const open = new Set(await openExecutionsOf(database, triggerId, OPEN_MAX));
-    const outcomes: FireOutcome[] = [];
+    const outcomes: Ended[] = [];
     const waiting: string[] = [];
     for (const fire of queue) {
       const outcome = await decideFire(deps, { trigger, fire, open, place: waiting.length });
@@ -168,7 +191,7 @@ async function takeTurn(deps: StartFiresDeps, trigger: TriggerRow): Promise<Fire
 async function decideFire(
   deps: StartFiresDeps,
   { trigger, fire, open, place }: { trigger: TriggerRow; fire: QueuedFire; open: Set<string>; place: number },
-): Promise<FireOutcome | undefined> {
+): Promise<Ended | undefined> {
   const { overlap } = trigger.definition;
   if (overlap === "cancel_running") {
     for (const id of open)
@@ -192,11 +215,11 @@ async function startFire(
   deps: StartFiresDeps,
   trigger: TriggerRow | undefined,
   fire: QueuedFire,
-): Promise<(FireOutcome & { isOpen?: boolean }) | undefined> {
+): Promise<Ended | undefined> {
   if (trigger === undefined) return ended(fire, "skipped", "The trigger no longer exists");
   const { triggerId, name, path, userId } = trigger;
   try {
-    const { executionId, status } = await deps.executions.start({
+    const { executionId, status, duplicate } = await deps.executions.start({
       path,
       input: JSON.parse(fire.input) as JsonObject,
       bytes: fire.input.length,
@@ -206,10 +229,12 @@ async function startFire(
         caller: TRIGGER_KEYS,
         key: `${triggerId}/${fire.key}`,
         bodySha256: createHash("sha256").update(fire.key).digest("hex"),
+        isNew: fire.isNew,
       },
+      fireId: fire.fireId,
     });
     const isOpen = !(status === "COMPLETED" || status === "FAILED" || status === "CANCELLED");
-    return { fireId: fire.fireId, status: "started", executionId, reason: null, isOpen };
+    return { fireId: fire.fireId, status: "started", executionId, reason: null, isOpen, isWritten: !duplicate };
   } catch (error) {
     if (unavailable(error) !== undefined) return undefined;
     if (!(error instanceof FlowError)) {

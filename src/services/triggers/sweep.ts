@@ -82,7 +82,7 @@ async function fireDue(deps: SweepDeps): Promise<number> {
   const queued = fires.filter(({ fireId, status }) => status === "queued" && written.has(fireId));
   await deps.start(
     queued.map(({ fireId, triggerId, key, dueAt, input, waits }) => ({
-      ...{ fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits, always: false },
+      ...{ fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits, always: false, isNew: true },
     })),
     triggers,
   );

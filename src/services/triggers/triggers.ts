@@ -1,9 +1,17 @@
 import { createHash } from "node:crypto";
 import { duesBetween } from "../../language/words/schedule.ts";
 import { coalesce } from "../../platform/concurrency/coalesce.ts";
+import type { Database } from "../../repositories/database/database.ts";
 import { unavailable } from "../../repositories/database/error-codes.ts";
-import { reserveIds } from "../../repositories/database/ids.ts";
-import { type FireRow, findFires, insertFires, listFires, type NewFire } from "../../repositories/triggers/fires.ts";
+import { reserveIdBlock, reserveIds } from "../../repositories/database/ids.ts";
+import {
+  type FireRow,
+  findFires,
+  insertFires,
+  listFires,
+  type NewFire,
+  type QueuedFire,
+} from "../../repositories/triggers/fires.ts";
 import {
   databaseNow,
   disableTrigger,
@@ -21,6 +29,7 @@ import type { JsonObject } from "../../schema/words/json.ts";
 import { isStorable } from "../../schema/words/wire.ts";
 import { nextTimeOf } from "../catalog/activate-triggers.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
+import { createIdAllocator, type IdAllocator } from "../orchestration/memory/id-allocator.ts";
 import { encodeCursor, idCursor, textCursor } from "../pagination-cursor.ts";
 import type { Delivery } from "./delivery.ts";
 import { type FireScope, fireScope, renderInput } from "./fire-scope.ts";
@@ -90,12 +99,13 @@ export interface TriggersDeps extends StartFiresDeps {
 export function createTriggers(deps: TriggersDeps): Triggers {
   const { database } = deps;
   const start = createStartFires(deps);
+  const ids = createIdAllocator((count) => reserveIdBlock(database, count), deps.busy);
   const find = async (triggerId: string) => {
     const row = await findTrigger(database, triggerId);
     if (row === undefined) throw unknownTrigger(triggerId);
     return row;
   };
-  const fireMany = createFireMany(deps, start);
+  const fireMany = createFireMany({ ...deps, ids }, start);
   return {
     async list(filter, { limit, cursor }) {
       const key = cursor === undefined ? {} : { cursor: placeOf(textCursor(cursor)) };
@@ -165,11 +175,11 @@ function laneOf(key: string): string {
 }
 
 /** Creates {@link Triggers.fireMany}. */
-function createFireMany(deps: TriggersDeps, start: StartFires): Triggers["fireMany"] {
+function createFireMany(deps: TriggersDeps & { ids: IdAllocator }, start: StartFires): Triggers["fireMany"] {
   const { database } = deps;
   return async (deliveries) => {
-    const ids = await reserveIds(database, deliveries.length);
-    const fires = deliveries.map((one, index) => newFire(deps, one, ids[index] ?? ""));
+    const fireIds = await idsFor(deps, deliveries.length);
+    const fires = deliveries.map((one, index) => newFire(deps, one, fireIds[index] ?? ""));
     const isNew = new Set(await insertFires(database, fires, TAKEN_MS));
     const queued = fires.filter(({ fireId, status }) => isNew.has(fireId) && status === "queued");
     const rows = new Map(deliveries.map(({ trigger }) => [trigger.triggerId, trigger]));
@@ -195,6 +205,13 @@ function createFireMany(deps: TriggersDeps, start: StartFires): Triggers["fireMa
   };
 }
 
+/** Ids of new fires. Reserving some for each delivery alone would be one more commit for it. */
+async function idsFor({ database, ids }: { database: Database; ids: IdAllocator }, count: number): Promise<string[]> {
+  if (count > TOGETHER_MAX) return await reserveIds(database, count);
+  if (!ids.isReady()) await ids.ready();
+  return Array.from({ length: count }, () => String(ids.next()));
+}
+
 /** A path has no line break. */
 function placeOf(cursor: string): readonly [string, string] {
   const end = cursor.indexOf("\n");
@@ -215,8 +232,8 @@ function newFire(
   return { ...fire, status: "queued", reason: null, input: rendered.input };
 }
 
-function queuedOf({ fireId, triggerId, key, dueAt, input, always }: NewFire) {
-  return { fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits: false, always };
+function queuedOf({ fireId, triggerId, key, dueAt, input, always }: NewFire): QueuedFire {
+  return { fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits: false, always, isNew: true };
 }
 
 async function changed(triggerId: string, written: Promise<boolean | undefined>): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { compileCondition, compileTemplate } from "../../language/template/template.ts";
+import { type Condition, compileCondition, compileTemplate, type Template } from "../../language/template/template.ts";
 import { objectScope } from "../../language/views/scope.ts";
 import { createRateLimit } from "../../platform/concurrency/rate-limit.ts";
 import type { TriggerRow } from "../../repositories/triggers/triggers.ts";
@@ -173,21 +173,37 @@ async function fireFor(deps: WebhooksDeps, { trigger, section, delivery }: Meant
 
 /** What the trigger's own templates say of a delivery: its key, or why nothing starts. */
 function judge(
-  { when, deduplicate }: WebhookTrigger,
+  section: WebhookTrigger,
   { given, now }: { given: JsonObject; now: number },
 ): { key?: string; verdict?: { status: "failed" | "skipped"; reason: string } } {
   const scope = objectScope(given);
   const options = { now: () => now };
   try {
-    if (when !== undefined && !compileCondition(when).test(scope, options))
+    const { when, deduplicate } = templatesOf(section);
+    if (when?.test(scope, options) === false)
       return { verdict: { status: "skipped", reason: "Its `when` does not hold" } };
     if (deduplicate === undefined) return {};
-    const key = compileTemplate(deduplicate).render(scope, options);
+    const key = deduplicate.render(scope, options);
     if (key === null || key === "") return { verdict: { status: "skipped", reason: "Its `deduplicate` gives no key" } };
     return { key: typeof key === "string" ? key : JSON.stringify(key) };
   } catch (error) {
     return { verdict: { status: "failed", reason: `A template of the webhook failed: ${messageOf(error)}` } };
   }
+}
+
+const compiled = new WeakMap<WebhookTrigger, { when?: Condition; deduplicate?: Template }>();
+
+/** Compiled once for as long as the trigger is in memory. */
+function templatesOf(section: WebhookTrigger): { when?: Condition; deduplicate?: Template } {
+  const before = compiled.get(section);
+  if (before !== undefined) return before;
+  const { when, deduplicate } = section;
+  const made = defined({
+    when: when === undefined ? undefined : compileCondition(when),
+    deduplicate: deduplicate === undefined ? undefined : compileTemplate(deduplicate),
+  });
+  compiled.set(section, made);
+  return made;
 }
 
 function outcomeOf({ status, executionId, reason, isRepeated }: Fired): HookOutcome {
