@@ -1,3 +1,4 @@
+import { batchLookup, coalesce } from "../platform/concurrency/coalesce.ts";
 import type { ExecutionStore } from "../ports/execution-store.ts";
 import type { Database } from "../repositories/database/database.ts";
 import { reserveIdBlock } from "../repositories/database/ids.ts";
@@ -14,8 +15,10 @@ import { flushChanges } from "../repositories/orchestration/flush.ts";
 import {
   findOverdue,
   findStartByKey,
+  type LogPlace,
   loadEvents,
-  loadExecution,
+  loadEventsAt,
+  loadExecutions,
 } from "../repositories/orchestration/load-execution.ts";
 import { findSnapshotUpTo } from "../repositories/orchestration/past-snapshots.ts";
 import { findReturned } from "../repositories/orchestration/stranded-commands.ts";
@@ -23,6 +26,9 @@ import { takeDueWaits } from "../repositories/orchestration/waits.ts";
 
 /** Silence after which a server counts as gone: it says every 10 s that it lives. */
 const SERVER_SILENT_MS = 30_000;
+
+/** Executions that one statement loads, of those that are asked for while another one runs: so many may have long logs and large states. */
+const TOGETHER_MAX = 32;
 
 /** What the store needs. */
 export interface PostgresExecutionStoreOptions {
@@ -44,11 +50,23 @@ export interface PostgresExecutionStoreOptions {
 /** Executions in PostgreSQL. Rejections are the driver's: see `repositories/database/error-codes`. */
 export function createPostgresExecutionStore(options: PostgresExecutionStoreOptions): ExecutionStore {
   const { database, flushDatabase = database, policy, processor, batchLeaseMs = 60_000 } = options;
+  const logsAt = coalesce(async (limit, [first, ...others]: readonly [LogPlace, ...LogPlace[]]) => {
+    if (others.length === 0) {
+      const events = await loadEvents(database, first.executionId, first.after, Number(limit));
+      return new Map([[first, () => events]]);
+    }
+    const places = [first, ...others];
+    const logs = await loadEventsAt(database, places, Number(limit));
+    return new Map(places.map((place, index) => [place, logs[index] ?? (() => [])]));
+  }, TOGETHER_MAX);
   return {
     reserveIds: (count) => reserveIdBlock(database, count),
-    find: (executionId) => loadExecution(database, executionId),
+    find: batchLookup((ids: readonly string[]) => loadExecutions(database, ids), TOGETHER_MAX),
     snapshotUpTo: (executionId, eventId, format) => findSnapshotUpTo(database, executionId, eventId, format),
-    eventsAfter: (executionId, after, limit) => loadEvents(database, executionId, after, limit),
+    eventsAfter: async (executionId, after, limit) => {
+      const place = { executionId, after };
+      return (await logsAt(String(limit), place)).get(place)?.() ?? [];
+    },
     flush: async (flush) => {
       const noted = options.watchesEnds?.() === true ? { ...flush, watchesEnds: true } : flush;
       const { moved, at } = await flushChanges(flushDatabase, noted);

@@ -42,6 +42,52 @@ test("events come in pages, in order", async () => {
   assert.deepEqual(page, recordsOf(next).slice(0, 2));
 });
 
+test("logs that are asked for together are each read from their own place", async () => {
+  const starts = await Promise.all(Array.from({ length: 40 }, begun));
+  const nexts = starts.map((start, index) =>
+    rows.follow(
+      start,
+      {},
+      Array.from({ length: 1 + (index % 3) }, (_, at) => ({ type: "workflow.initialized", at, step: `s${at}` })),
+    ),
+  );
+  await write(...nexts);
+  const asked = nexts.flatMap((next, index) => [
+    { next, after: 0, limit: 10, expected: [...recordsOf(starts[index] as ExecutionChange), ...recordsOf(next)] },
+    { next, after: next.expectedEventId ?? 0, limit: 10, expected: recordsOf(next) },
+    { next, after: next.expectedEventId ?? 0, limit: 2, expected: recordsOf(next).slice(0, 2) },
+    { next, after: next.lastEventId, limit: 10, expected: [] },
+  ]);
+  const read = await Promise.all(
+    asked.map(({ next, after, limit }) => store.eventsAfter(next.executionId, after, limit)),
+  );
+  assert.deepEqual(json(read), json(asked.map(({ expected }) => expected)));
+  assert.deepEqual(await Promise.all([1, 2, 3].map((id) => store.eventsAfter(String(id), 0, 10))), [[], [], []]);
+});
+
+test("executions that are asked for together are each found, those that are not there are not", async () => {
+  const starts = await Promise.all(Array.from({ length: 40 }, begun));
+  const ids = starts.flatMap(({ executionId }) => [executionId, String(Number(executionId) + 1), executionId]);
+  const found = await Promise.all(ids.map((id) => store.find(id)));
+  const known = new Set(starts.map(({ executionId }) => executionId));
+  assert.deepEqual(
+    found.map((one) => one?.executionId),
+    ids.map((id) => (known.has(id) ? id : undefined)),
+  );
+});
+
+test("a log that cannot be read keeps none of those from being read that are asked for with it", async () => {
+  const starts = await Promise.all([1, 2, 3, 4].map(begun));
+  const [, damaged] = starts;
+  await database.sql`
+    update flow.event_log set body = '[{' where execution_id = ${damaged?.executionId ?? ""} and body is not null`;
+  const read = await Promise.allSettled(starts.map(({ executionId }) => store.eventsAfter(executionId, 0, 10)));
+  assert.deepEqual(
+    read.map(({ status }) => status),
+    ["fulfilled", "rejected", "fulfilled", "fulfilled"],
+  );
+});
+
 for (const type of eventTypes()) {
   test(`any ${type} is read back from the log as it went in`, async () => {
     let last = await begun();

@@ -29,22 +29,26 @@ export interface StartedExecution {
   status: LoadedExecution["status"];
 }
 
-/** The row with this id and its snapshot, both as of one moment; undefined if it does not exist. */
-export async function loadExecution({ sql }: Database, executionId: string): Promise<LoadedExecution | undefined> {
+/** The rows with these ids and their snapshots, each with its snapshot as of one moment; those that exist. */
+export async function loadExecutions(
+  { sql }: Database,
+  executionIds: readonly string[],
+): Promise<Map<string, LoadedExecution>> {
   type Row = RowOf<typeof COLUMNS> & {
     eventId: string | null;
     format: number | null;
     state: string | null;
   };
-  const [row] = await sql<Row[]>`
+  const rows = await sql<Row[]>`
     select ${COLUMNS(sql, "e")}, s.event_id as "eventId", s.format, s.state
     from flow.execution e left join flow.execution_snapshot s using (execution_id)
-    where e.execution_id = ${executionId}`;
-  if (row === undefined) return undefined;
-  const { eventId, format, state, ...execution } = row;
-  const snapshot =
-    eventId === null || format === null || state === null ? null : { eventId: Number(eventId), format, state };
-  return { ...execution, lastEventId: Number(row.lastEventId), snapshot };
+    where e.execution_id = any(${[...executionIds]}::bigint[])`;
+  const loaded = rows.map(({ eventId, format, state, ...execution }) => {
+    const snapshot =
+      eventId === null || format === null || state === null ? null : { eventId: Number(eventId), format, state };
+    return { ...execution, lastEventId: Number(execution.lastEventId), snapshot };
+  });
+  return new Map(loaded.map((one) => [one.executionId, one]));
 }
 
 /** Events of an execution after `after` (0: all), in order, at most `limit`, as `toRecord` made them. */
@@ -56,6 +60,37 @@ export async function loadEvents(
 ): Promise<EventRecord[]> {
   const rows = await database.sql<LogRow[]>`
     select l.* from ${logRows(database, executionId, after, limit)} order by l.event_id`;
+  return pageOf(rows, after, limit);
+}
+
+/** Where to begin to read the log of an execution: after this event, or with its first (0). */
+export interface LogPlace {
+  executionId: string;
+  after: number;
+}
+
+/**
+ * {@link loadEvents} of several executions, `limit` of each, in the order of the places. Each is unpacked when it is called: one that is
+ * damaged is no reason not to load the others.
+ */
+export async function loadEventsAt(
+  database: Database,
+  places: readonly LogPlace[],
+  limit: number,
+): Promise<(() => EventRecord[])[]> {
+  const { sql } = database;
+  const rows = await sql<(LogRow & { place: number })[]>`
+    select l.*, asked.place::int as place
+    from unnest(${places.map((one) => one.executionId)}::bigint[], ${places.map((one) => String(one.after))}::bigint[])
+      with ordinality as asked (id, after, place)
+    cross join lateral ${logRows(database, sql`asked.id`, sql`asked.after`, limit)}
+    order by asked.place, l.event_id`;
+  const found = places.map((): LogRow[] => []);
+  for (const row of rows) found[row.place - 1]?.push(row);
+  return found.map((log, index) => () => pageOf(log, places[index]?.after ?? 0, limit));
+}
+
+function pageOf(rows: readonly LogRow[], after: number, limit: number): EventRecord[] {
   return eventsOf(rows)
     .filter(({ event_id }) => event_id > after)
     .slice(0, limit);

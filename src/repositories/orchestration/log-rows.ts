@@ -1,4 +1,5 @@
 import { getTableColumns } from "drizzle-orm";
+import type { PendingQuery, Row } from "postgres";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { Database, Transaction } from "../database/database.ts";
 import { eventLog } from "../tables/event.ts";
@@ -9,11 +10,14 @@ import { SEGMENT_EVENTS_MAX, unpackSegment } from "./segments.ts";
  * unpacks them. The database unpacks only where it is to look for something: it needs some 5 µs for each event.
  */
 
+/** A value, or the column that has it. */
+type Value = number | string | PendingQuery<Row[]>;
+
 /**
  * SQL: the condition that a row of the log has events of an execution after one of them (0: all). No event is older than its
  * execution: partitions of earlier months are not looked into.
  */
-export function isAfter({ sql }: Pick<Database | Transaction, "sql">, executionId: string, after: number | string) {
+export function isAfter({ sql }: Pick<Database | Transaction, "sql">, executionId: Value, after: Value) {
   return sql`execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)`;
 }
 
@@ -21,12 +25,7 @@ export function isAfter({ sql }: Pick<Database | Transaction, "sql">, executionI
  * SQL: rows of an execution's log, as `l`, oldest first, that have the first `max` events after an event, if there are so many. The
  * first row may begin with events that are not after it, and the last ones may have some above `max`.
  */
-export function logRows(
-  database: Pick<Database | Transaction, "sql">,
-  executionId: string,
-  after: number | string,
-  max: number,
-) {
+export function logRows(database: Pick<Database | Transaction, "sql">, executionId: Value, after: Value, max: number) {
   return database.sql`(
       select * from (
         select *, sum(coalesce(events, 1)) over (order by event_id rows unbounded preceding) - coalesce(events, 1) as before

@@ -5,7 +5,7 @@ import { resultOf } from "../../../src/engine/state/results.ts";
 import { type ExecutionState, emptyState, isTerminal } from "../../../src/engine/state/state.ts";
 import { boundedResult } from "../../../src/language/views/bounded-result.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
-import { loadEvents, loadExecution } from "../../../src/repositories/orchestration/load-execution.ts";
+import { loadEvents, loadExecutions } from "../../../src/repositories/orchestration/load-execution.ts";
 import { isReported } from "../../../src/schema/api/event-input.ts";
 import { type EventRecord, fromRecord } from "../../../src/schema/rules/event-record.ts";
 import { isMarker } from "../../../src/services/orchestration/memory/load-execution.ts";
@@ -54,7 +54,7 @@ export async function assertSound(places: Places, run: Watched, expected: Expect
   await until(`batches of ${executionId} are processed`, async () => (await openBatches(places, executionId)) === 0);
   const records = await until("the log is at rest", async () => {
     const read = await allEvents(places.database, executionId);
-    const stored = await loadExecution(places.database, executionId);
+    const stored = (await loadExecutions(places.database, [executionId])).get(executionId);
     return stored?.lastEventId === read.at(-1)?.event_id && read;
   });
   const state = fold(records);
@@ -122,7 +122,7 @@ async function assertProjection(
     { ...row },
     { status: state.status, result: state.status === "COMPLETED" ? shown(state) : null, error: state.error },
   );
-  const { snapshot } = (await loadExecution(database, executionId)) ?? {};
+  const { snapshot } = (await loadExecutions(database, [executionId])).get(executionId) ?? {};
   if (snapshot != null) {
     const later = records.filter((record) => record.event_id > snapshot.eventId && !isMarker(record));
     const { issued: _, ...folded } = JSON.parse(snapshot.state) as ExecutionState & { issued: unknown };
