@@ -29,6 +29,9 @@ const SERVER_SILENT_MS = 30_000;
 
 /** Executions that one statement loads, of those that are asked for while another one runs: so many may have long logs and large states. */
 const TOGETHER_MAX = 32;
+/** Statements that load executions at a time, so that what is behind a long log does not wait for it alone. */
+const LANES = 4;
+const laneOf = (executionId: string) => Number(executionId) % LANES;
 
 /** What the store needs. */
 export interface PostgresExecutionStoreOptions {
@@ -50,22 +53,28 @@ export interface PostgresExecutionStoreOptions {
 /** Executions in PostgreSQL. Rejections are the driver's: see `repositories/database/error-codes`. */
 export function createPostgresExecutionStore(options: PostgresExecutionStoreOptions): ExecutionStore {
   const { database, flushDatabase = database, policy, processor, batchLeaseMs = 60_000 } = options;
-  const logsAt = coalesce(async (limit, [first, ...others]: readonly [LogPlace, ...LogPlace[]]) => {
+  const finders = Array.from({ length: LANES }, () =>
+    batchLookup((ids: readonly string[]) => loadExecutions(database, ids), TOGETHER_MAX),
+  );
+  // Those of one lane have the same limit.
+  type Asked = LogPlace & { limit: number };
+  const logsAt = coalesce(async (_lane, [first, ...others]: readonly [Asked, ...Asked[]]) => {
+    const { limit } = first;
     if (others.length === 0) {
-      const events = await loadEvents(database, first.executionId, first.after, Number(limit));
+      const events = await loadEvents(database, first.executionId, first.after, limit);
       return new Map([[first, () => events]]);
     }
     const places = [first, ...others];
-    const logs = await loadEventsAt(database, places, Number(limit));
+    const logs = await loadEventsAt(database, places, limit);
     return new Map(places.map((place, index) => [place, logs[index] ?? (() => [])]));
   }, TOGETHER_MAX);
   return {
     reserveIds: (count) => reserveIdBlock(database, count),
-    find: batchLookup((ids: readonly string[]) => loadExecutions(database, ids), TOGETHER_MAX),
+    find: async (executionId) => await finders[laneOf(executionId)]?.(executionId),
     snapshotUpTo: (executionId, eventId, format) => findSnapshotUpTo(database, executionId, eventId, format),
     eventsAfter: async (executionId, after, limit) => {
-      const place = { executionId, after };
-      return (await logsAt(String(limit), place)).get(place)?.() ?? [];
+      const place = { executionId, after, limit };
+      return (await logsAt(`${limit}/${laneOf(executionId)}`, place)).get(place)?.() ?? [];
     },
     flush: async (flush) => {
       const noted = options.watchesEnds?.() === true ? { ...flush, watchesEnds: true } : flush;
