@@ -4,6 +4,11 @@ import type { Job } from "./round.ts";
 
 /** Jobs of one round: enough to share a commit, few enough to keep its statement short. */
 const JOBS_MAX = 256;
+/**
+ * Of so many jobs one is taken that has no caller (`mayWait`), while there are others: ten thousand timers that are due together hold up no
+ * request, and neither do requests stop them.
+ */
+const CALLERLESS_SHARE = 4;
 /** Executions of one round. */
 export const EXECUTIONS_MAX = 512;
 
@@ -19,7 +24,8 @@ export interface JobQueueDeps {
 
 /**
  * Jobs that wait for a round. Those of one execution run in the order in which they came. Executions take turns, so that one
- * with hundreds of jobs does not hold up the others. A job costs the same however many others wait.
+ * with hundreds of jobs does not hold up the others, and jobs with callers go before those without. A job costs the same however many
+ * others wait.
  */
 export interface JobQueue {
   push(job: Job): void;
@@ -140,7 +146,7 @@ interface JobLines {
   offer(entry: Entry): void;
   /** Offers the first job of an execution, if it is the first in its other lines too. */
   release(executionId: string): void;
-  /** The job that was offered first, the urgent ones before the others. It stays in its lines. */
+  /** The job that was offered first: the urgent ones before the others, and of these those with callers, but for a share. It stays in its lines. */
   next(): Entry | undefined;
   /** The jobs of an execution, or all. */
   of(executionId: string | undefined): Entry[];
@@ -154,15 +160,25 @@ function createJobLines(): JobLines {
   const entries = new Set<Entry>();
   /** A job of several executions is in the line of each. */
   const lines = new Map<string, JobLine>();
-  const offered = { urgent: emptyLine<Entry>(), other: emptyLine<Entry>() };
+  const offered = { urgent: emptyLine<Entry>(), called: emptyLine<Entry>(), callerless: emptyLine<Entry>() };
   let bytes = 0;
+  /** Jobs that were taken since one without a caller was. */
+  let called = 0;
 
   const isFirst = (entry: Entry) => entry.executionIds.every((id) => lines.get(id)?.first?.value === entry);
   const offer = (entry: Entry | undefined) => {
     if (entry === undefined || entry.isOffered || !isFirst(entry)) return;
     entry.isOffered = true;
     if (entry.isUrgent) prepend(offered.urgent, entry);
-    else append(offered.other, entry);
+    else append(entry.job.mayWait === true ? offered.callerless : offered.called, entry);
+  };
+  const takeOffered = (): Entry | undefined => {
+    const urgent = takeFirst(offered.urgent);
+    if (urgent !== undefined) return urgent;
+    const entry = called < CALLERLESS_SHARE - 1 ? takeFirst(offered.called) : undefined;
+    if (entry !== undefined) called += 1;
+    else called = 0;
+    return entry ?? takeFirst(offered.callerless) ?? takeFirst(offered.called);
   };
   const release = (executionId: string) => offer(lines.get(executionId)?.first?.value);
   return {
@@ -195,7 +211,7 @@ function createJobLines(): JobLines {
     release,
     next() {
       for (;;) {
-        const entry = takeFirst(offered.urgent) ?? takeFirst(offered.other);
+        const entry = takeOffered();
         if (entry === undefined) return undefined;
         entry.isOffered = false;
         // It may have been withdrawn, or an urgent job may have come before it.

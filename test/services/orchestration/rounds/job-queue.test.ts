@@ -112,6 +112,34 @@ for (const [count, taken] of [
   });
 }
 
+test("jobs with callers go before those without, of which each fourth is taken while there are others", async () => {
+  const { queue, take, push, load } = setup();
+  const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+  await load(...names("timer", 300), ...names("call", 300));
+  for (const name of names("timer", 300)) queue.push(jobOf(name, [name], { mayWait: true }));
+  for (const name of names("call", 10)) push(name, name);
+  // The first three are calls, the fourth is a timer.
+  const first = take();
+  assert.equal(first.length, 256);
+  assert.deepEqual(
+    first.slice(0, 13).filter((name) => name.startsWith("timer")),
+    names("timer", 3),
+  );
+  assert.equal(take().length, 300 + 10 - 256);
+  for (const name of names("call", 300)) push(name, name);
+  for (const name of names("timer", 100)) queue.push(jobOf(name, [name], { mayWait: true }));
+  assert.equal(take().filter((name) => name.startsWith("timer")).length, 64);
+});
+
+test("of one execution jobs keep their order, whether they have callers or not", async () => {
+  const { queue, take, push, load } = setup();
+  await load("a", "b");
+  queue.push(jobOf("timer", ["a"], { mayWait: true }));
+  push("call", "a");
+  push("other", "b");
+  assert.deepEqual(take(), ["other", "timer", "call"]);
+});
+
 test("a job that is to run alone has a round of its own, and keeps its place", async () => {
   const { load, push, take, queue } = setup();
   await load("a", "b");
