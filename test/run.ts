@@ -14,7 +14,8 @@ import { watchCpu } from "./runner/watch-cpu.ts";
  * `npm test`: runs every compiled test file in a process of its own, those of the pure core one folder in a process, and fails
  * when no test ran. (`node --test` on a folder finds no test in some versions and exits 0.) Words on the command line choose
  * files: `npm test -- engine python`.
- * `--pure` runs the pure core alone. `--many-seeds` has the simulator run ten times as many seeds. `--times` tells at the end which processes and files took longest.
+ * `--pure` runs the pure core alone. `--many-seeds` has the simulator run ten thousand seeds, `--every-form` has the attacks try every
+ * form of every input. `--times` tells at the end which processes and files took longest.
  * `--second-look` runs the files in which a test failed once more, one at a time, and fails for those that fail again; the
  * others are named, because a test that needs a second look is to be mended. That is for CI on a busy machine.
  */
@@ -134,9 +135,12 @@ function gatherTimes(): () => FileTime[] {
 if (pureOnly) process.env["FLOW_PROPERTY_RUNS"] ??= "100";
 
 if (process.argv.includes("--many-seeds")) process.env["FLOW_SIMULATOR_SEEDS"] ??= "10000";
+if (process.argv.includes("--every-form")) process.env["FLOW_EVERY_FORM"] ??= "1";
 
-// The simulator's new seeds are those of the whole run: a second look that had others would say nothing about the first.
+// The simulator's new seeds, and the sample of forms, are those of the whole run: a second look that had others would say nothing
+// about the first.
 process.env["FLOW_SIMULATOR_FRESH"] ??= String(randomInt(1_000_000, 2_000_000_000));
+process.env["FLOW_FORMS_SEED"] ??= String(randomInt(2 ** 31));
 
 if (!pureOnly) process.env["PATH"] = withRealPython(process.env["PATH"] ?? "");
 

@@ -49,7 +49,10 @@ after(async () => {
 });
 
 /** The call with a session; of a stream the first part. */
-function send({ user }: Attacker, { method, address, body }: Call): Promise<{ status: number; text: string }> {
+function send(
+  { user }: Attacker,
+  { method, address, body }: Pick<Call, "method" | "address" | "body">,
+): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(gateway.url);
     const headers = {
@@ -80,7 +83,7 @@ function send({ user }: Attacker, { method, address, body }: Call): Promise<{ st
 test("a session's token is what the calls come with: without one, and with the operator's, nothing is given", async () => {
   const path = `/api/catalog/resource/${OURS}`;
   const owner = attacked.users.find(({ who }) => who === "a member of a team") ?? assert.fail();
-  const call = { what: "", method: "GET", address: path };
+  const call = { method: "GET", address: path };
   assert.equal((await send(owner, call)).status, 200);
   for (const token of ["", "wrong", OPERATOR]) {
     const { status, text } = await send({ ...owner, user: { ...owner.user, token } }, call);

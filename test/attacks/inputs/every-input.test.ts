@@ -5,11 +5,12 @@ import { openApi, TOKENS } from "../../support/service/api.ts";
 import type { TestUser } from "../../support/service/users.ts";
 import { type Attacked, createAttacked, OURS, PATHS, WHO } from "../support/attacked.ts";
 import { type Call, callsOf, canaryOf, FOR_USERS, inputsOf, mayLose, NAMES, type Named } from "../support/inputs.ts";
+import { sampleOf } from "../support/sample.ts";
 
 /*
- * Every input that names an execution, a catalog entry, a result, a command, a credential or a path, in every form, by every
- * kind of user. The inputs come from the route contracts, so that a new route is covered by itself. No answer may hold anything
- * of a path that its caller may not view, and nothing of such a path may change.
+ * Every input that names an execution, a catalog entry, a result, a command, a credential or a path, in forms of every kind
+ * (support/sample.ts), by every kind of user. The inputs come from the route contracts, so that a new route is covered by itself. No answer
+ * may hold anything of a path that its caller may not view, and nothing of such a path may change.
  */
 
 const api = await openApi();
@@ -46,8 +47,10 @@ test("every input of a route that users may call is known to name something or n
 for (const who of WHO) {
   test(`${who}: no form of any input gives or changes what belongs to a path beyond their rows`, {
     timeout: 120_000,
-  }, async () => {
+  }, async (context) => {
     const { things, users, stateOf } = attacked;
+    const sample = sampleOf(who);
+    context.diagnostic(sample.told);
     const { user, views, changes } = users.find((one) => one.who === who) ?? assert.fail(who);
     const kept = PATHS.filter((path) => !changes.includes(path));
     const before = await Promise.all(kept.map(stateOf));
@@ -59,9 +62,9 @@ for (const who of WHO) {
       for (const route of FOR_USERS) {
         // What a member may do to their own is not tried: it would be gone for the tests behind.
         if (route.method !== "get" && changes.includes(path)) continue;
-        for (const call of callsOf(route, about, mayLose(route) ? about : own)) {
+        for (const call of sample.of(callsOf(route, about, mayLose(route) ? about : own))) {
           const { status, text } = await send(user, call);
-          const what = `${who}: ${call.what}: ${call.method} ${call.address} ${call.body ?? ""}: ${status} ${text.slice(0, 500)}`;
+          const what = `${sample.told}: ${who}: ${call.what}: ${call.method} ${call.address} ${call.body ?? ""}: ${status} ${text.slice(0, 500)}`;
           for (const canary of hidden) assert.ok(!text.includes(canary), what);
           assert.ok(status < 500, what);
           if (text.includes(canaryOf(path))) given.add(`${route.method} ${route.path}`);

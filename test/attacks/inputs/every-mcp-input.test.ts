@@ -4,12 +4,13 @@ import { agentToolName } from "../../../src/services/mcp/tool.ts";
 import { storedResults } from "../../support/database/stored-results.ts";
 import { openApi, TOKENS } from "../../support/service/api.ts";
 import { type Attacked, type Attacker, createAttacked, OURS, PATHS, WHO } from "../support/attacked.ts";
-import { canaryOf, type Named, textsOf, valuesOf } from "../support/inputs.ts";
+import { canaryOf, isPlain, type Named, textsOf, valuesOf } from "../support/inputs.ts";
+import { sampleOf } from "../support/sample.ts";
 
 /*
  * What messages of MCP clients name: the agent of a tool, the execution of a resource, a place in a list, and anything in the
- * arguments of an own tool; in every form, by every kind of user. No answer may hold anything of a path that its caller may not view,
- * and nothing of a path may change that they may not execute.
+ * arguments of an own tool; in forms of every kind (support/sample.ts), by every kind of user. No answer may hold anything of a path
+ * that its caller may not view, and nothing of a path may change that they may not execute.
  */
 
 const api = await openApi();
@@ -29,19 +30,28 @@ function detailOf(path: string): string {
   return `\\"path\\":\\"${path}\\"`;
 }
 
-/** Messages as JSON texts, each with what it tries. */
-type Messages = [what: string, body: string][];
+/** A message as a JSON text, with what it tries. */
+interface Message {
+  what: string;
+  isPlain: boolean;
+  body: string;
+}
 
 function message(method: string, params: string): string {
   return `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${params}}`;
 }
 
 /** Every message in which something names one of these things. */
-function messagesAbout(of: Named, own: Named): Messages {
-  const names = Object.entries({
-    ...valuesOf(agentToolName(of.path), agentToolName(own.path)),
-    ...Object.fromEntries(Object.entries(valuesOf(of.path, own.path)).map(([form, json]) => [`path, ${form}`, json])),
+function messagesAbout(of: Named, own: Named): Message[] {
+  const trying = (what: string, body: string): Message => ({ what, isPlain: true, body });
+  const inForm = (what: string, form: string, body: string): Message => ({
+    what: `${what}, ${form}`,
+    isPlain: isPlain(form),
+    body,
   });
+  const names = [agentToolName, String].flatMap((nameOf) =>
+    Object.entries(valuesOf(nameOf(of.path), nameOf(own.path))),
+  );
   const uris = Object.entries(textsOf(of.executionId, own.executionId)).flatMap(([form, text]) => [
     [form, `flow://executions/${text}`],
     [`${form}, in upper case`, `FLOW://EXECUTIONS/${text}`],
@@ -54,28 +64,21 @@ function messagesAbout(of: Named, own: Named): Messages {
     `flow://credentials/${of.credential}`,
   ];
   const calls = (name: string, rest: string) => message("tools/call", `{"name":${name}${rest}}`);
-  const ownName = JSON.stringify(agentToolName(own.path));
+  const reads = (uri: string) => message("resources/read", JSON.stringify({ uri }));
+  const [its, ownName] = [of, own].map(({ path }) => JSON.stringify(agentToolName(path)));
   return [
-    ...names.map(([form, json]): [string, string] => [`tools/call, ${form}`, calls(json, "")]),
-    ["tools/call, its name twice", calls(ownName, `,"name":${JSON.stringify(agentToolName(of.path))}`)],
-    [
-      "tools/call, its name in a prototype",
-      calls(ownName, `,"__proto__":{"name":${JSON.stringify(agentToolName(of.path))}}`),
-    ],
-    ["several calls in one", `[${calls(ownName, "")},${calls(JSON.stringify(agentToolName(of.path)), "")}]`],
-    ...[...uris, ...others.map((uri) => ["another kind", uri])].map(([form = "", uri]): [string, string] => [
-      `resources/read, ${form}`,
-      message("resources/read", JSON.stringify({ uri })),
+    ...names.map(([form, json]) => inForm("tools/call", form, calls(json, ""))),
+    trying("tools/call, its name twice", calls(`${ownName}`, `,"name":${its}`)),
+    trying("tools/call, its name in a prototype", calls(`${ownName}`, `,"__proto__":{"name":${its}}`)),
+    trying("several calls in one", `[${calls(`${ownName}`, "")},${calls(`${its}`, "")}]`),
+    ...uris.map(([form = "", uri = ""]) => inForm("resources/read", form, reads(uri))),
+    ...others.map((uri) => trying("resources/read, another kind", reads(uri))),
+    ...["tools/list", "resources/list", "resources/templates/list"].flatMap((method) => [
+      trying(method, message(method, "{}")),
+      ...Object.entries(valuesOf(of.path, own.path)).map(([form, json]) =>
+        inForm(`${method}, cursor`, form, message(method, `{"cursor":${json}}`)),
+      ),
     ]),
-    ...["tools/list", "resources/list", "resources/templates/list"].flatMap(
-      (method): Messages => [
-        [method, message(method, "{}")],
-        ...Object.entries(valuesOf(of.path, own.path)).map(([form, json]): [string, string] => [
-          `${method}, cursor, ${form}`,
-          message(method, `{"cursor":${json}}`),
-        ]),
-      ],
-    ),
   ];
 }
 
@@ -93,8 +96,10 @@ async function send({ user }: Attacker, body: string): Promise<{ status: number;
 for (const who of WHO) {
   test(`${who}: no message of an MCP client gives or starts what is beyond their rows`, {
     timeout: 120_000,
-  }, async () => {
+  }, async (context) => {
     const { things, users, stateOf } = attacked;
+    const sample = sampleOf(who);
+    context.diagnostic(sample.told);
     const attacker = users.find((one) => one.who === who) ?? assert.fail(who);
     const own = things.get(OURS) ?? assert.fail(OURS);
     const kept = PATHS.filter((path) => !attacker.changes.includes(path));
@@ -105,9 +110,9 @@ for (const who of WHO) {
     ]);
     let shown = 0;
     for (const path of kept) {
-      for (const [what, body] of messagesAbout(things.get(path) ?? assert.fail(path), own)) {
+      for (const { what, body } of sample.of(messagesAbout(things.get(path) ?? assert.fail(path), own))) {
         const { status, text } = await send(attacker, body);
-        const told = `${who}: ${what}: ${body}: ${status} ${text.slice(0, 500)}`;
+        const told = `${sample.told}: ${who}: ${what}: ${body}: ${status} ${text.slice(0, 500)}`;
         for (const secret of hidden) assert.ok(!text.includes(secret), told);
         assert.ok(status < 500, told);
         if (text.includes(detailOf(path))) shown += 1;

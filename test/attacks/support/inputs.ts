@@ -117,9 +117,16 @@ export function valuesOf(value: string, decoy: string): Record<string, string> {
 export interface Call {
   /** The route, the input and its form. */
   what: string;
+  /** The input stands as clients write it. */
+  isPlain: boolean;
   method: string;
   address: string;
   body?: string;
+}
+
+/** True for the first form of {@link textsOf}, and for that of {@link valuesOf}. */
+export function isPlain(form: string): boolean {
+  return form === "as it is" || form === "a text";
 }
 
 /** The names of the inputs of a route, by the place where they are. */
@@ -143,8 +150,9 @@ export function callsOf(route: RouteContract, of: Named, own: Named): Call[] {
       return kind === undefined ? "check" : encodeURIComponent(own[kind]).replaceAll("%2F", "/");
     });
   const method = route.method.toUpperCase();
-  const call = (what: string, address: string, body?: string): Call => ({
-    what: `${route.method} ${route.path}: ${what}`,
+  const call = (name: string, form: string, address: string, body?: string): Call => ({
+    what: `${route.method} ${route.path}: ${name}, ${form}`,
+    isPlain: isPlain(form),
     method,
     address,
     ...(method !== "GET" && { body: body ?? "{}" }),
@@ -153,9 +161,7 @@ export function callsOf(route: RouteContract, of: Named, own: Named): Call[] {
     names.flatMap((name) => (NAMES[name] === undefined ? [] : [[name, NAMES[name]] as const]));
   return [
     ...naming(inputs.parameters).flatMap(([name, kind]) =>
-      Object.entries(textsOf(of[kind], own[kind])).map(([form, text]) =>
-        call(`${name}, ${form}`, addressOf(name, text)),
-      ),
+      Object.entries(textsOf(of[kind], own[kind])).map(([form, text]) => call(name, form, addressOf(name, text))),
     ),
     ...naming(inputs.query).flatMap(([name, kind]) => {
       const [its, other] = [`${name}=${encodeURIComponent(of[kind])}`, `${name}=${encodeURIComponent(own[kind])}`];
@@ -173,9 +179,7 @@ export function callsOf(route: RouteContract, of: Named, own: Named): Call[] {
         ([another, what]) =>
           [`beside an own ${another}`, `${its}&${another}=${encodeURIComponent(own[what])}`] as const,
       );
-      return [...forms, ...twice, ...beside].map(([form, query]) =>
-        call(`${name}, ${form}`, `${addressOf()}?${query}`),
-      );
+      return [...forms, ...twice, ...beside].map(([form, query]) => call(name, form, `${addressOf()}?${query}`));
     }),
     ...naming(inputs.body).flatMap(([name, kind]) => {
       const key = JSON.stringify(name);
@@ -193,7 +197,7 @@ export function callsOf(route: RouteContract, of: Named, own: Named): Call[] {
         const both = JSON.stringify({ [name]: of[kind], [another]: own[what] });
         return [`beside an own ${another}`, both] as const;
       });
-      return [...forms, ...twice, ...beside].map(([form, body]) => call(`${name}, ${form}`, addressOf(), body));
+      return [...forms, ...twice, ...beside].map(([form, body]) => call(name, form, addressOf(), body));
     }),
   ];
 }
