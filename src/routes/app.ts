@@ -36,6 +36,7 @@ import type { Results } from "../services/results/results.ts";
 import type { KeyedSignals } from "../services/signals/keyed-signals.ts";
 import type { Statistics } from "../services/statistics/statistics.ts";
 import type { Triggers } from "../services/triggers/triggers.ts";
+import type { DeliveryLog } from "../services/webhooks/delivery-log.ts";
 import type { Webhooks } from "../services/webhooks/webhooks.ts";
 import type { Pools } from "../services/workers/pools.ts";
 import type { PresentClaims } from "../services/workers/present-claims.ts";
@@ -105,6 +106,7 @@ export interface AppDeps {
   bulk: BulkOperations;
   signals: Pick<KeyedSignals, "send">;
   triggers: Triggers;
+  deliveries: DeliveryLog;
   statistics: Statistics;
   approvals: Approvals;
   orchestrator: Pick<Orchestrator, "claim" | "report">;
@@ -193,7 +195,7 @@ function groupsOf(
     approval: approvalRoutes(deps.approvals, deps.audit),
     approvalLink: approvalLinkRoutes({ ...deps, wrongTokens }),
     steering: steeringRoutes(deps.executions, deps.signals, deps.bulk, deps.audit),
-    trigger: triggerRoutes(deps.triggers, deps.audit),
+    trigger: triggerRoutes(deps.triggers, deps.deliveries, deps.audit),
     stats: statisticsRoutes(deps.statistics),
     backfill: backfillRoutes(deps.bulk, deps.triggers),
     hook: hookRoutes(deps.webhooks, deps.stopping),

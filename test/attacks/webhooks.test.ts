@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { type Body, openApi, TOKENS } from "../support/service/api.ts";
 import { workWith } from "../support/service/api-work.ts";
 import { answerOf, testGateway } from "../support/service/gateway-app.ts";
+import { addUser, allow, type TestUser } from "../support/service/users.ts";
 
 /*
  * Deliveries of webhooks by those who should not send any: through a gateway, without a session, as the whole world reaches it. The gateway
@@ -186,4 +187,43 @@ test("what was refused is one row of the audit log for an address and a minute, 
   assert.equal(rows.length, 1);
   assert.ok((rows[0]?.detail.count ?? 0) >= 50);
   assert.equal(api.log().includes("ghsec") || api.log().includes("whsec"), false);
+});
+
+test("a flood of refused deliveries of one path from anywhere writes rows that do not grow with it, and an unknown path writes none", async () => {
+  const count = async () => {
+    await api.service.deliveries.close();
+    const [row] = await api.database.sql<[{ rows: number; deliveries: number }]>`
+      select count(*)::int as rows, coalesce(sum(count), 0)::int as deliveries from flow.trigger_delivery`;
+    return row;
+  };
+  const before = await count();
+  for (let index = 0; index < 30; index += 1) await deliver(`/hooks/guess/${index}`, "{}", {});
+  assert.deepEqual(await count(), before);
+  for (let index = 0; index < 400; index += 1)
+    await deliver("/hooks/push", `{"canary-of-body":${index}}`, { "x-canary": "c" });
+  const flooded = await count();
+  // In a minute 20 rows and one for the rest, of each of two verdicts; the flood may have run into a second minute.
+  assert.ok(flooded.rows - before.rows <= 84, `${flooded.rows - before.rows} rows`);
+  assert.equal(flooded.deliveries - before.deliveries, 400);
+  const [leak] = await api.database
+    .sql`select from flow.trigger_delivery as d where d::text ~ 'canary|ghsec|whsec' limit 1`;
+  assert.equal(leak, undefined);
+});
+
+test("who may not view the playbook learns nothing of its deliveries, and who may learns why they were refused", async () => {
+  await deliver("/hooks/push", "{}", {});
+  await api.service.deliveries.close();
+  const [trigger] = (await work.get("/api/triggers?path=hooks/push")).body["triggers"] as Body[];
+  const path = `/api/triggers/${trigger?.["trigger_id"]}/deliveries`;
+  const reader = await addUser(api.database);
+  await allow(api.database, reader, [{ allow: "hooks/push", can: ["view"] }]);
+  const stranger = await addUser(api.database);
+  const as = (user: TestUser) => ({ authorization: `Bearer ${TOKENS.operator}`, "x-flow-session": user.tokenSha256 });
+  const refused = await api.guarded.request(path, { headers: as(stranger) });
+  assert.equal(refused.status, 403);
+  assert.doesNotMatch(await refused.text(), /not_verified|x-hub/);
+  assert.equal((await api.guarded.request(path)).status, 401);
+  const shown = await api.guarded.request(`${path}?refused=true&limit=1`, { headers: as(reader) });
+  const [delivery] = ((await shown.json()) as Body)["deliveries"] as Body[];
+  assert.ok(["not_verified", "rate_limited"].includes(String(delivery?.["verdict"])), JSON.stringify(delivery));
 });

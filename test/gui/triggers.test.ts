@@ -72,7 +72,7 @@ test("a backfill says how many times it would be and where gaps are before it st
   await page.close();
 });
 
-test("a webhook shows its address, and what came of its deliveries", async () => {
+test("a webhook shows its address, its last deliveries with verdicts, and no calendar", async (t) => {
   const id = await triggerId("pushed");
   const deliver = async (branch: string) =>
     (await (
@@ -84,12 +84,24 @@ test("a webhook shows its address, and what came of its deliveries", async () =>
     ).json()) as Record<string, unknown>;
   const { execution_id: executionId } = await deliver("main");
   await deliver("draft");
+  const broken = { method: "POST", headers: { "content-type": "application/json" }, body: "{ broken" };
+  await (await fetch(`${serving.url}/hooks/gui/pushed`, broken)).text();
   const page = await opened(`/triggers/${id}`);
   await page.getByText(`${serving.url}/hooks/gui/pushed`).waitFor();
-  const deliveries = page.locator('[data-part="fires"]');
+  const fires = page.locator('[data-part="fires"]');
+  await fires.getByRole("link", { name: String(executionId) }).waitFor();
+  await fires.getByRole("row").getByText("skipped").waitFor();
+  const deliveries = page.locator('[data-part="deliveries"]');
+  await deliveries.getByRole("row").getByText("unreadable").waitFor();
   await deliveries.getByRole("link", { name: String(executionId) }).waitFor();
-  await deliveries.getByRole("row").getByText("skipped").waitFor();
-  assert.equal(await deliveries.getByRole("row").count(), 3);
+  await deliveries.getByText("Its `when` does not hold").waitFor();
+  assert.equal(await deliveries.getByRole("row").count(), 4);
+  assert.equal(await page.locator('[data-part="calendar"]').count(), 0);
+  await assertViewsUsable(t, page, [[`/triggers/${id}`, "unreadable"]]);
+  await deliveries.getByRole("button", { name: "Refused" }).click();
+  await deliveries.getByRole("link", { name: String(executionId) }).waitFor({ state: "detached" });
+  assert.equal(await deliveries.getByRole("row").count(), 2);
+  assert.equal(await fires.getByRole("row").count(), 3);
   await page.close();
 });
 

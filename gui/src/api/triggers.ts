@@ -8,6 +8,9 @@ export type Trigger = Answer<"GET /api/triggers/:trigger_id">;
 /** What a trigger has fired, or should have. */
 export type Fire = Answer<"GET /api/triggers/:trigger_id/fires">["fires"][number];
 
+/** What became of a delivery of a webhook. */
+export type Delivery = Answer<"GET /api/triggers/:trigger_id/deliveries">["deliveries"][number];
+
 /** How often lists of triggers look for news, milliseconds. */
 const TRIGGERS_MS = 10_000;
 
@@ -60,6 +63,27 @@ export function fireList(triggerId: string, status: Fire["status"] | undefined) 
       api("GET /api/triggers/:trigger_id/fires", {
         params: { trigger_id: triggerId },
         query: { ...(status !== undefined && { status }), ...(pageParam !== null && { cursor: pageParam }) },
+        signal,
+      }),
+    getNextPageParam: (page) => page.next_cursor,
+    refetchInterval: TRIGGERS_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** The last deliveries of a webhook, newest first, page by page. */
+export function deliveryList(triggerId: string, isRefused: boolean) {
+  return infiniteQueryOptions({
+    queryKey: ["triggers", "deliveries", triggerId, isRefused],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam, signal }) =>
+      api("GET /api/triggers/:trigger_id/deliveries", {
+        params: { trigger_id: triggerId },
+        query: {
+          limit: "20",
+          ...(isRefused && { refused: "true" }),
+          ...(pageParam !== null && { cursor: pageParam }),
+        },
         signal,
       }),
     getNextPageParam: (page) => page.next_cursor,

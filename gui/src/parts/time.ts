@@ -9,11 +9,12 @@ export function durationText(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** `12 s ago`, `16 min ago`, `in 3 min 04 s`: past times are rounded, so that a page is not full of running digits. */
+/** `12 s ago`, `16 min ago`, `in 12 s`, `in 3 min 04 s`: past times are rounded, so that a page is not full of running digits. */
 export function agoText(at: number, now: number): string {
   const ms = now - at;
   if (Math.abs(ms) < 1_000) return "now";
-  return ms > 0 ? `${roughText(ms)} ago` : `in ${durationText(-ms)}`;
+  if (ms > 0) return `${roughText(ms)} ago`;
+  return `in ${-ms < 60_000 ? roughText(-ms) : durationText(-ms)}`;
 }
 
 function roughText(ms: number): string {
@@ -36,9 +37,10 @@ export function clockText(at: number): string {
   return `${time}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }
 
-/** `10:00` today, `Mon 06:00` within a week, else `12 Dec 06:00`. */
+/** `10:00` today, `Mon 06:00` within a week, else `12 Dec 06:00`; with seconds where it is not a whole minute. */
 export function whenText(at: number, now: number): string {
-  const time = new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const second = at % 60_000 < 1_000 ? {} : { second: "2-digit" as const };
+  const time = new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...second });
   if (new Date(at).toDateString() === new Date(now).toDateString()) return time;
   const day: Intl.DateTimeFormatOptions =
     Math.abs(at - now) < 6 * 86_400_000 ? { weekday: "short" } : { day: "numeric", month: "short" };

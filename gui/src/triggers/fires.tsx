@@ -10,15 +10,15 @@ import { FIRE_STATES } from "./fire-states.ts";
 
 const route = getRouteApi("/triggers/$triggerId");
 
-/** What a trigger has fired, should have and did not, with the execution or the reason. Of a webhook these are its deliveries. */
-export function Fires({ trigger: { trigger_id: id, kind } }: { trigger: Trigger }): ReactNode {
+/** What a trigger has fired, should have and did not, with the execution or the reason. */
+export function Fires({ trigger: { trigger_id: id } }: { trigger: Trigger }): ReactNode {
   const { status } = route.useSearch();
   const pages = useInfiniteQuery(fireList(id, status));
   const fires = pages.data?.pages.flatMap((page) => page.fires) ?? [];
   return (
     <section className="card" data-part="fires">
       <header>
-        <h2>{kind === "webhook" ? "Deliveries" : "Fires"}</h2>
+        <h2>Fires</h2>
         <nav className="chips row aside" aria-label="Which of them">
           <Link
             from="/triggers/$triggerId"
@@ -48,13 +48,7 @@ export function Fires({ trigger: { trigger_id: id, kind } }: { trigger: Trigger 
       {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {pages.isPending && <p className="pad quiet">Loading …</p>}
       {pages.isSuccess && fires.length === 0 && (
-        <p className="pad quiet">
-          {status !== undefined
-            ? `None is ${status}.`
-            : kind === "webhook"
-              ? "No deliveries yet."
-              : "It has not fired yet."}
-        </p>
+        <p className="pad quiet">{status === undefined ? "It has not fired yet." : `None is ${status}.`}</p>
       )}
       {fires.length > 0 && <Table fires={fires} />}
       {pages.hasNextPage && (

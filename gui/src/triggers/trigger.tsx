@@ -10,6 +10,7 @@ import { useTitle } from "../parts/title.ts";
 import { Backfill } from "./backfill.tsx";
 import { Calendar } from "./calendar.tsx";
 import { FireNow, Toggle } from "./deeds.tsx";
+import { Deliveries } from "./deliveries.tsx";
 import { Fires } from "./fires.tsx";
 import { Kind, OnOff } from "./kinds.tsx";
 import { FiresFor } from "./section.tsx";
@@ -32,7 +33,8 @@ export function TriggerPage(): ReactNode {
       <Head trigger={data} />
       <div className="trigger-columns">
         <div className="stack">
-          <Calendar trigger={data} />
+          {data.kind === "schedule" && <Calendar trigger={data} />}
+          {data.kind === "webhook" && <Deliveries trigger={data} />}
           <Fires trigger={data} />
         </div>
         <div className="stack">

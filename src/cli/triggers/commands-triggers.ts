@@ -9,7 +9,7 @@ const WHICH: readonly CliArgument[] = [
 
 /** A command about one trigger. */
 function about(
-  name: "show" | "enable" | "disable" | "fire" | "next" | "fires",
+  name: "show" | "enable" | "disable" | "fire" | "next" | "fires" | "deliveries",
   summary: string,
   options: readonly CliOption[] = [],
 ): CliCommand {
@@ -50,6 +50,10 @@ const TRIGGERS: CliCommandSet = {
       { name: "status", value: "STATUS", choices: FIRE_STATUSES, summary: "Only those with this outcome" },
       { name: "limit", value: "NUMBER", summary: "How many; default 20" },
     ]),
+    about("deliveries", "List the last deliveries of a webhook, refused ones too, newest first", [
+      { name: "refused", summary: "Only those that were refused" },
+      { name: "limit", value: "NUMBER", summary: "How many; default 20" },
+    ]),
   ],
   details: `A trigger stands in a playbook under 'triggers:', or in a document of kind Trigger; to register the document makes it active.
 
@@ -60,7 +64,8 @@ Examples
   flow triggers
   flow triggers next reports/nightly nightly -n 3
   flow triggers fire reports/nightly nightly
-  flow triggers fires reports/nightly nightly --status missed --json`,
+  flow triggers fires reports/nightly nightly --status missed --json
+  flow triggers deliveries hooks/github pushed --refused`,
 };
 
 const BACKFILL: CliCommand = {

@@ -1,5 +1,6 @@
 import { TRIGGER_ROUTES } from "../../schema/routes/triggers.ts";
 import type { FireItem, TriggerItem } from "../../schema/triggers/answers.ts";
+import type { DeliveryItem } from "../../schema/triggers/deliveries.ts";
 import type { FireStatus, TriggerKind } from "../../schema/triggers/trigger.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -8,7 +9,7 @@ import { type CommandServer, openServer } from "../server/open-server.ts";
 import { fitToTerminal, writeTable } from "../terminal/table.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
 
-/** Fires that a list shows where no limit is given. */
+/** Fires and deliveries that a list shows where no limit is given. */
 const FIRES_SHOWN = 20;
 
 /** `flow triggers list`. */
@@ -87,10 +88,34 @@ export const TRIGGER_ACTIONS = {
       );
     return EXIT.ok;
   }),
+  deliveries: aboutOne(async (input, server, params) => {
+    const { options, io } = input;
+    const limit = Number(textOption(options, "limit") ?? FIRES_SHOWN);
+    const query = options["refused"] === true ? { refused: "true" as const } : {};
+    const { items } = await server.first(
+      TRIGGER_ROUTES.deliveries,
+      { params, query },
+      (page) => page.deliveries,
+      limit,
+    );
+    if (options["json"] === true) return answer(input, { deliveries: items });
+    if (items.length === 0) io.stdout.write("No deliveries\n");
+    else {
+      const headings = ["CAME", "VERDICT", "FROM", "BYTES", "EXECUTION", "REASON"];
+      writeTable(io.stdout, headings, items.map(deliveryRow), fitToTerminal(io, ["REASON"]));
+    }
+    return EXIT.ok;
+  }),
 } as const satisfies Record<string, CliAction>;
 
 function fireRow({ due_at: due, status, execution_id: id, reason }: FireItem): string[] {
   return [due, status, id ?? "-", reason ?? ""];
+}
+
+function deliveryRow({ at, verdict, count, address, bytes, execution_id: id, reason }: DeliveryItem): string[] {
+  const words = verdict.replace("_", " ");
+  const told = count === 1 ? words : `${words}, ${count} like this`;
+  return [at, told, address ?? "-", bytes === undefined ? "-" : String(bytes), id ?? "-", reason ?? ""];
 }
 
 type Parameters = { trigger_id: string };

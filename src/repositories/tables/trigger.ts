@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { boolean, check, index, integer, text, uniqueIndex } from "drizzle-orm/pg-core";
+import { DELIVERY_VERDICTS, type DeliveryVerdict } from "../../schema/triggers/deliveries.ts";
 import {
   FIRE_STATUSES,
   type FireStatus,
@@ -104,6 +105,35 @@ export const triggerFire = flow.table(
     check("trigger_fire_started", sql`(execution_id IS NOT NULL) = (status = 'started')`),
     check("trigger_fire_queued", sql`(wake_at IS NOT NULL) = (status = 'queued')`),
     check("trigger_fire_reason", sql`reason IS NOT NULL OR status IN ('started', 'queued')`),
+  ],
+);
+
+/**
+ * The last deliveries of webhooks, for people: whoever knows an address decides how many come, so of each trigger there are some that were
+ * taken and some that were refused, and those of a busy minute share a row. Nothing depends on them.
+ */
+export const triggerDelivery = flow.table(
+  "trigger_delivery",
+  {
+    deliveryId: id("delivery_id").primaryKey(),
+    triggerId: id("trigger_id").notNull(),
+    verdict: text("verdict").$type<DeliveryVerdict>().notNull(),
+    isRefused: boolean("is_refused").notNull(),
+    reason: text("reason"),
+    /** Where it comes from; null: unknown, or not the same of all. */
+    address: text("address"),
+    /** Length of the body; null: it was not read. */
+    bytes: integer("bytes"),
+    executionId: id("execution_id"),
+    /** Deliveries that this row is about. */
+    count: integer("count").notNull().default(1),
+    firstAt: instant("first_at").notNull(),
+    lastAt: instant("last_at").notNull(),
+  },
+  (table) => [
+    index("trigger_delivery_for_list").on(table.triggerId, table.isRefused, table.deliveryId),
+    check("trigger_delivery_verdict", sql`verdict IN (${listed(DELIVERY_VERDICTS)})`),
+    check("trigger_delivery_count", sql`count >= 1`),
   ],
 );
 

@@ -9,6 +9,7 @@ import { ensureEventPartitions } from "../../repositories/executions/event-parti
 import { deleteExpiredTransients } from "../../repositories/executions/execution-values.ts";
 import { findLeftWork, type LeftWork } from "../../repositories/orchestration/left-work.ts";
 import { deleteOldSignals } from "../../repositories/signals/signals.ts";
+import { deleteOldDeliveries } from "../../repositories/triggers/deliveries.ts";
 import { deleteOldFires } from "../../repositories/triggers/fires.ts";
 import type { Audit } from "../../services/access/audit.ts";
 import { MESSAGES_MAX } from "../../services/approvals/send-messages.ts";
@@ -127,6 +128,9 @@ export function startUpkeep(deps: UpkeepDeps): void {
     ...signalWork(deps, whenLeft("signals")),
     repeatWhileFull("delete old fires", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
       deleteOldFires(database, deps.retentionDays, limit),
+    ),
+    repeatWhileFull("delete old deliveries", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
+      deleteOldDeliveries(database, deps.retentionDays, limit),
     ),
     { name: "read streams for triggers", ...whenLeft("streams"), runOnce: () => deps.streamTriggers.look() },
     messageWork(deps, whenLeft("messages")),

@@ -102,6 +102,7 @@ export async function startServices(
   const { orchestrator } = service;
   observe(orchestrator);
   lifecycle.add("the audit log", () => service.audit.close());
+  lifecycle.add("what is noted of deliveries", () => service.deliveries.close());
   lifecycle.add("the results that go", () => service.results.close());
   lifecycle.add("the executions", () => orchestrator.close());
   await awaiting(() => service.pools.prepare());

@@ -11,12 +11,14 @@ import {
   type StreamTriggers,
 } from "../../services/stream-triggers/stream-triggers.ts";
 import type { Triggers } from "../../services/triggers/triggers.ts";
+import { createDeliveryLog, type DeliveryLog } from "../../services/webhooks/delivery-log.ts";
 import { createHookSecrets } from "../../services/webhooks/hook-secrets.ts";
 import { createWebhooks, type Webhooks } from "../../services/webhooks/webhooks.ts";
 
 /** What fires triggers from outside. */
 export interface Incoming {
   webhooks: Webhooks;
+  deliveries: DeliveryLog;
   streamTriggers: StreamTriggers;
 }
 
@@ -33,6 +35,7 @@ export interface IncomingDeps {
   now(): number;
   /** Reports what a trigger cannot do, or that it reads: `trigger` is its path and name. */
   onTrigger?(about: { trigger: string; problem?: string }): void;
+  onFault(error: unknown): void;
 }
 
 /** Builds webhooks and the reading of streams. */
@@ -45,13 +48,14 @@ export function wireIncoming(deps: IncomingDeps): Incoming {
     onUnreadable: (trigger, error) => tell(trigger, error.message),
     now: () => performance.now(),
   });
+  const deliveries = createDeliveryLog({
+    ...{ database, now },
+    onLost: (error, rows) => deps.onFault(new Error(`${rows} rows about deliveries were lost`, { cause: error })),
+  });
   return {
+    deliveries,
     webhooks: createWebhooks({
-      triggers,
-      executions,
-      secrets,
-      audit,
-      now,
+      ...{ triggers, executions, secrets, audit, log: deliveries, now },
       busy: () => performance.now(),
     }),
     streamTriggers: createStreamTriggers({

@@ -243,7 +243,7 @@ export function wireServices(deps: ServicesDeps): Services {
     roles: createRoles({ database }),
     ...secrets,
     ...started,
-    ...wireIncoming({ ...deps, ...started, ...secrets, audit, now: clock.now }),
+    ...wireIncoming({ ...deps, ...started, ...secrets, audit, now: clock.now, onFault: fault }),
     statistics: createStatistics({ database, now: clock.now }),
     ...approvalsOf(deps, { ...parts, ...started }),
     cancelNotices,

@@ -3,10 +3,12 @@ import type { Context } from "hono";
 import { TRIGGER_ROUTES } from "../../schema/routes/triggers.ts";
 import type { AccessAction } from "../../schema/rules/access-rules.ts";
 import type { FireItem, TriggerAnswer, TriggerItem } from "../../schema/triggers/answers.ts";
+import type { DeliveryItem } from "../../schema/triggers/deliveries.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { Triggers } from "../../services/triggers/triggers.ts";
+import type { DeliveryLog } from "../../services/webhooks/delivery-log.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { idempotencyKey, keyOwner } from "../http/idempotency.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
@@ -14,9 +16,10 @@ import { type RouteHandler, serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 
 type Row = Awaited<ReturnType<Triggers["find"]>>;
+type DeliveryRow = Awaited<ReturnType<DeliveryLog["list"]>>["items"][number];
 
 /** Triggers (control, section 3, rules 33 and 34). */
-export function triggerRoutes(triggers: Triggers, audit: Pick<Audit, "record">) {
+export function triggerRoutes(triggers: Triggers, log: Pick<DeliveryLog, "list">, audit: Pick<Audit, "record">) {
   /** The trigger of a call, if the caller may do this with its playbook. */
   const find = async (c: Context<RouteEnvironment>, action: AccessAction): Promise<Row> => {
     const row = await triggers.find(pathId(c.req.param("trigger_id") ?? "", "trigger"));
@@ -51,13 +54,8 @@ export function triggerRoutes(triggers: Triggers, audit: Pick<Audit, "record">) 
       const given = idempotencyKey(c);
       const key = given === null ? `hand/${randomUUID()}` : `hand/${keyOwner(c)}/${given}`;
       const { fireId, status, executionId, reason, isRepeated } = await triggers.fire(row, { key });
-      const detail = {
-        path: row.path,
-        name: row.name,
-        fire_id: fireId,
-        status,
-        ...defined({ execution_id: executionId ?? undefined }),
-      };
+      const of = { path: row.path, name: row.name, fire_id: fireId, status };
+      const detail = { ...of, ...defined({ execution_id: executionId ?? undefined }) };
       await audit.record(audited(callerOf(c, route), route.audit.action, `trigger/${row.triggerId}`, { detail }));
       return json({
         fire_id: fireId,
@@ -78,6 +76,12 @@ export function triggerRoutes(triggers: Triggers, audit: Pick<Audit, "record">) 
       const { triggerId } = await find(c, "view");
       const { items, nextCursor } = await triggers.fires(triggerId, { ...query, limit: pageSize(limit) });
       return json({ fires: items.map(fireOf), next_cursor: nextCursor });
+    },
+    deliveries: async ({ query: { limit, cursor, refused }, json }, c) => {
+      const { triggerId } = await find(c, "view");
+      const filter = defined({ cursor, isRefused: flagOf(refused) });
+      const { items, nextCursor } = await log.list(triggerId, { ...filter, limit: pageSize(limit) });
+      return json({ deliveries: items.map(deliveryOf), next_cursor: nextCursor });
     },
   });
 }
@@ -131,5 +135,14 @@ function fireOf({
   return {
     ...{ fire_id: fireId, due_at: dueAt.toISOString(), fired_at: firedAt.toISOString(), status },
     ...endOf({ executionId, reason }),
+  };
+}
+
+function deliveryOf({ deliveryId, verdict, isRefused, count, firstAt, lastAt, ...of }: DeliveryRow): DeliveryItem {
+  return {
+    ...{ delivery_id: deliveryId, at: firstAt.toISOString(), last_at: lastAt.toISOString(), count },
+    ...{ verdict, refused: isRefused },
+    ...defined({ reason: of.reason ?? undefined, address: of.address ?? undefined, bytes: of.bytes ?? undefined }),
+    ...defined({ execution_id: of.executionId ?? undefined }),
   };
 }

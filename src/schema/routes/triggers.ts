@@ -11,7 +11,7 @@ import {
   TriggersQuery,
 } from "../triggers/answers.ts";
 import { BackfillAnswer, BackfillBody } from "../triggers/backfill.ts";
-import { HookAnswer } from "../triggers/deliveries.ts";
+import { DeliveriesAnswer, DeliveriesQuery, HookAnswer } from "../triggers/deliveries.ts";
 import { contract } from "./contract.ts";
 
 /** Triggers: what starts playbooks by itself (control, section 3). */
@@ -72,6 +72,17 @@ export const TRIGGER_ROUTES = {
     user: { action: "view", of: "asked" },
     query: FiresQuery,
     answer: FiresAnswer,
+    refusals: [404, 422],
+  }),
+  deliveries: contract({
+    method: "get",
+    path: "/api/triggers/:trigger_id/deliveries",
+    summary:
+      "The last deliveries of a webhook, refused ones too, newest first: when and whence they came, and why nothing started. None of another kind",
+    access: "operator",
+    user: { action: "view", of: "asked" },
+    query: DeliveriesQuery,
+    answer: DeliveriesAnswer,
     refusals: [404, 422],
   }),
 } as const;

@@ -12,6 +12,7 @@ import type { Executions } from "../executions/executions.ts";
 import { fireKey } from "../triggers/fire-key.ts";
 import type { Fired, Triggers } from "../triggers/triggers.ts";
 import { deliveryId, readableHeaders } from "./delivery-id.ts";
+import { type DeliveryLog, type SeenDelivery, seeDelivery } from "./delivery-log.ts";
 import type { HookSecrets } from "./hook-secrets.ts";
 import { verifyDelivery } from "./verify-delivery.ts";
 
@@ -62,6 +63,7 @@ export interface WebhooksDeps {
   executions: Pick<Executions, "outcome">;
   secrets: HookSecrets;
   audit: Pick<Audit, "unauthenticated">;
+  log: Pick<DeliveryLog, "note">;
   /** Milliseconds since 1970. */
   now(): number;
   /** Milliseconds of a clock that does not jump. */
@@ -91,14 +93,20 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
       const trigger = await triggerAt(delivery.path);
       if (trigger === undefined)
         throw new FlowError("NOT_FOUND", `There is no webhook '${delivery.path.slice(0, 200)}'`);
-      if (limit(delivery.path) > 0) throw tooMany(delivery.path);
+      const seen = seeDelivery(deps.log, { triggerId: trigger.triggerId, address: delivery.address });
+      if (limit(delivery.path) > 0) seen.refuse(tooMany(delivery.path));
       const section = trigger.definition.webhook as WebhookTrigger;
-      const bytes = await delivery.read();
-      await verify(deps, { trigger, section, delivery }, bytes);
-      const body = delivery.parse(bytes);
+      const bytes = await delivery.read().catch((error: unknown) => seen.refuse(error));
+      seen.size(bytes.length);
+      await verify(deps, { trigger, section, delivery }, bytes, seen);
+      const body = seen.parsed(() => delivery.parse(bytes));
       const challenge = section.verify.preset === "slack" ? challengeOf(body) : undefined;
-      if (challenge !== undefined) return { challenge };
+      if (challenge !== undefined) {
+        seen.came("answered", { reason: "Slack has asked whether the address is ours" });
+        return { challenge };
+      }
       const fired = await fireFor(deps, { trigger, section, delivery }, body);
+      seen.came(...verdictOf(fired));
       if (fired.status === "failed") throw failed(fired);
       const outcome = outcomeOf(fired);
       if (section.respondMs === undefined || outcome.executionId === undefined) return outcome;
@@ -134,8 +142,16 @@ function createLookUp({ triggers, busy }: WebhooksDeps): (path: string) => Promi
   };
 }
 
-/** Throws the refusal of a delivery that does not prove who sent it. What is wrong with it stands in the audit log, and nowhere else. */
-async function verify(deps: WebhooksDeps, { trigger, section, delivery }: Meant, body: Buffer): Promise<void> {
+/**
+ * Throws the refusal of a delivery that does not prove who sent it. What is wrong with it stands in the audit log and among the trigger's
+ * deliveries, and nowhere else.
+ */
+async function verify(
+  deps: WebhooksDeps,
+  { trigger, section, delivery }: Meant,
+  body: Buffer,
+  seen: SeenDelivery,
+): Promise<void> {
   const { preset, secrets } = section.verify;
   const credentials = preset === "none" ? [] : await deps.secrets(trigger, secrets);
   const verdict = verifyDelivery(section.verify, credentials, { headers: delivery.headers, body }, deps.now());
@@ -148,7 +164,7 @@ async function verify(deps: WebhooksDeps, { trigger, section, delivery }: Meant,
   deps.audit.unauthenticated(
     audited(caller, "webhook.deliver", `trigger/${trigger.path}/${trigger.name}`, { result: "deny" }),
   );
-  throw new FlowError("UNAUTHENTICATED", "The delivery is not accepted");
+  seen.refuse(new FlowError("UNAUTHENTICATED", "The delivery is not accepted"), verdict.why);
 }
 
 async function fireFor(deps: WebhooksDeps, { trigger, section, delivery }: Meant, body: Json): Promise<Fired> {
@@ -204,6 +220,14 @@ function templatesOf(section: WebhookTrigger): { when?: Condition; deduplicate?:
   });
   compiled.set(section, made);
   return made;
+}
+
+/** What is noted of a delivery that came to a fire. */
+function verdictOf({ status, executionId, reason, isRepeated }: Fired): Parameters<SeenDelivery["came"]> {
+  const about = defined({ executionId: executionId ?? undefined, reason: reason ?? undefined });
+  if (status === "failed") return ["failed", about];
+  if (isRepeated) return ["repeated", about];
+  return [status === "missed" ? "skipped" : status, about];
 }
 
 function outcomeOf({ status, executionId, reason, isRepeated }: Fired): HookOutcome {

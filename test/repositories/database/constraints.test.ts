@@ -78,6 +78,9 @@ const COHERENT: Record<string, Row> = {
   signal: { signal_id: 60, name: "paid", key: "", sent_by: "operator", kept_until: NOW, expires_at: NOW },
   trigger: { trigger_id: 70, document: "a/b", path: "a/b", name: "t", kind: "schedule", definition: {}, version: 1 },
   trigger_fire: { fire_id: 71, trigger_id: 70, key: "k", due_at: NOW, status: "started", execution_id: 10 },
+  trigger_delivery: {
+    ...{ delivery_id: 72, trigger_id: 70, verdict: "started", is_refused: false, first_at: NOW, last_at: NOW },
+  },
   approval: {
     approval_id: 80,
     execution_id: 10,
@@ -201,6 +204,8 @@ const REFUSED: [table: string, constraint: string, change: Row][] = [
   ["trigger_fire", "trigger_fire_queued", { status: "queued", execution_id: null }],
   ["trigger_fire", "trigger_fire_queued", { wake_at: NOW }],
   ["trigger_fire", "trigger_fire_reason", { status: "skipped", execution_id: null }],
+  ["trigger_delivery", "trigger_delivery_verdict", { verdict: "lost" }],
+  ["trigger_delivery", "trigger_delivery_count", { count: 0 }],
   ["approval", "approval_status", { status: "lost", closed_at: NOW }],
   ["approval", "approval_end", { status: "approved" }],
   ["approval", "approval_end", { closed_at: NOW }],

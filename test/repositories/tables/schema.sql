@@ -598,6 +598,23 @@ table trigger
   INDEX trigger_for_kind btree (kind, trigger_id) WHERE (enabled AND (kind <> 'schedule'::text))
   UNIQUE INDEX trigger_path_name btree (path, name)
 
+table trigger_delivery
+  delivery_id bigint not null
+  trigger_id bigint not null
+  verdict text not null
+  is_refused boolean not null
+  reason text
+  address text
+  bytes integer
+  execution_id bigint
+  count integer not null default 1
+  first_at timestamp(3) with time zone not null
+  last_at timestamp(3) with time zone not null
+  trigger_delivery_count CHECK ((count >= 1))
+  trigger_delivery_verdict CHECK ((verdict = ANY (ARRAY['started'::text, 'queued'::text, 'repeated'::text, 'skipped'::text, 'answered'::text, 'not_verified'::text, 'too_large'::text, 'rate_limited'::text, 'unreadable'::text, 'failed'::text])))
+  trigger_delivery_pkey PRIMARY KEY (delivery_id)
+  INDEX trigger_delivery_for_list btree (trigger_id, is_refused, delivery_id)
+
 table trigger_fire
   fire_id bigint not null
   trigger_id bigint not null

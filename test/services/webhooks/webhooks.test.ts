@@ -21,7 +21,8 @@ function webhooks() {
       }),
     scope: () => ({}),
   };
-  const deps = { triggers, now: () => clock.ms + clock.machine, busy: () => clock.ms } as unknown as WebhooksDeps;
+  const log = { note: () => undefined };
+  const deps = { triggers, log, now: () => clock.ms + clock.machine, busy: () => clock.ms } as unknown as WebhooksDeps;
   const hooks = createWebhooks(deps);
   const listen = () => ({ signal: new AbortController().signal, done: () => undefined });
   const take = async (path: string) => {
