@@ -208,6 +208,7 @@ const ROOMS = {
     webhooks: ["triggers", "executions", "credentials", "access"],
     "stream-triggers": ["triggers", "credentials", "access"],
     mcp: ["executions", "catalog"],
+    drafts: ["executions", "orchestration", "orchestration/memory", "catalog", "*"],
     overview: ["diagnosis", "workers"],
     diagnosis: ["orchestration/memory"],
     executions: [

@@ -23,6 +23,7 @@ import type { TransientValues } from "../services/credentials/key-values.ts";
 import type { rotateSecrets } from "../services/credentials/rotate-secrets.ts";
 import type { runSql } from "../services/credentials/run-sql.ts";
 import type { Sealing } from "../services/credentials/sealing.ts";
+import type { Drafts } from "../services/drafts/drafts.ts";
 import type { checkReading } from "../services/executions/check-read-access.ts";
 import type { Executions } from "../services/executions/executions.ts";
 import type { Keychain } from "../services/keychain/keychain.ts";
@@ -55,6 +56,7 @@ import { transientRoutes } from "./credentials/key-values.ts";
 import { sealingRoutes } from "./credentials/sealing.ts";
 import { sqldbRoutes } from "./credentials/sqldb.ts";
 import { type DoctorAdminDeps, doctorAdminRoutes } from "./doctor/admin.ts";
+import { draftRoutes } from "./executions/drafts.ts";
 import { executeRoutes } from "./executions/execute.ts";
 import { executionRoutes } from "./executions/executions.ts";
 import { steeringRoutes } from "./executions/steering.ts";
@@ -103,6 +105,7 @@ export interface AppLimits {
 export interface AppDeps {
   catalog: Catalog;
   executions: Executions;
+  drafts: Drafts;
   bulk: BulkOperations;
   signals: Pick<KeyedSignals, "send">;
   triggers: Triggers;
@@ -191,6 +194,7 @@ function groupsOf(
     metrics: metricsRoutes(deps.metrics),
     catalog: catalogRoutes(deps.catalog, deps.audit),
     execute: executeRoutes(deps.executions, deps.stopping),
+    draft: draftRoutes(deps.drafts),
     execution: executionRoutes(deps.executions, deps.stopping, deps.audit),
     approval: approvalRoutes(deps.approvals, deps.audit),
     approvalLink: approvalLinkRoutes({ ...deps, wrongTokens }),

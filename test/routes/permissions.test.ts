@@ -13,6 +13,8 @@ const BODIES: Readonly<Record<string, (path: string) => Body>> = {
   "POST /api/execute": (path) => ({ path }),
   "POST /api/catalog/register": (path) => ({ content: documentOf(path) }),
   "POST /api/execute/draft": (path) => ({ content: documentOf(path) }),
+  "POST /api/execute/draft/step": (path) => ({ content: documentOf(path), step: "start" }),
+  "POST /api/execute/preview": (path) => ({ path }),
 };
 const documentOf = (path: string) => `${playbook(path)}triggers: [{ name: asked, signal: { name: go } }]\n`;
 const ROWS = readPermissions(readFileSync(PERMISSIONS_PAGE, "utf8"));

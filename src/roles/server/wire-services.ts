@@ -34,6 +34,7 @@ import { createTransientValues, type TransientValues } from "../../services/cred
 import { rotateSecrets } from "../../services/credentials/rotate-secrets.ts";
 import { runSql } from "../../services/credentials/run-sql.ts";
 import { createSealing, type Sealing } from "../../services/credentials/sealing.ts";
+import { createDrafts, type Drafts, type DraftsDeps } from "../../services/drafts/drafts.ts";
 import { checkReading } from "../../services/executions/check-read-access.ts";
 import { createExecutionReader, type ExecutionReader } from "../../services/executions/execution-reader.ts";
 import { createExecutions, type Executions } from "../../services/executions/executions.ts";
@@ -99,9 +100,10 @@ export type ServiceConfig = Pick<
 /** What is done with executions, one by one and many at once. */
 function executionsOf(
   deps: Omit<Parameters<typeof createExecutions>[0], "now"> &
-    Pick<Parameters<typeof createBulkOperations>[0], "onFault" | "sealerOf">,
+    Pick<Parameters<typeof createBulkOperations>[0], "onFault" | "sealerOf"> &
+    Pick<DraftsDeps, "documents">,
   { processor, env, onFired, clock: { now } = systemClock }: ServicesDeps,
-): Pick<Services, "executions" | "bulk" | "triggers" | "signals"> {
+): Pick<Services, "executions" | "drafts" | "bulk" | "triggers" | "signals"> {
   const busy = () => performance.now();
   const executions = createExecutions({ ...deps, now });
   let calls = 0;
@@ -115,7 +117,7 @@ function executionsOf(
     ...{ ...deps, busy, unavailable },
     triggers: (signal) => fireForSignal(deps, triggers.fireMany, signal),
   });
-  return { executions, bulk, triggers, signals };
+  return { executions, drafts: createDrafts({ ...deps, executions }), bulk, triggers, signals };
 }
 
 /** What the service is made of. */
@@ -156,6 +158,7 @@ export interface Services extends Incoming {
   orchestrator: Orchestrator;
   reader: ExecutionReader;
   executions: Executions;
+  drafts: Drafts;
   bulk: BulkOperations;
   signals: KeyedSignals;
   /** Calls the listener when a command was parked: when something may first be done for it, milliseconds since 1970. */

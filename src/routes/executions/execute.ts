@@ -1,6 +1,5 @@
 import type { Context } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
-import { DraftBody } from "../../schema/api/catalog.ts";
 import { type ExecuteAnswer, ExecuteBody } from "../../schema/api/executions.ts";
 import { EXECUTE_ROUTES } from "../../schema/routes/executions.ts";
 import { notOfClaim } from "../../schema/rules/claim-refusals.ts";
@@ -9,16 +8,15 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { ExecutionOutcome, Executions } from "../../services/executions/executions.ts";
 import type { Started } from "../../services/executions/start-execution.ts";
-import { documentCaller } from "../http/audit-caller.ts";
 import { claimedExecution } from "../http/claimed-execution.ts";
 import { listening } from "../http/client-signal.ts";
 import { bodySha256, idempotencyKey, keyOwner } from "../http/idempotency.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
-import { type RouteHandler, serve } from "../http/serve.ts";
+import { serve } from "../http/serve.ts";
 import { check } from "../http/validate.ts";
 
 /** Starting executions (interface specification, Execution). */
-export function executeRoutes(executions: Pick<Executions, "start" | "startDraft" | "outcome">, stopping: AbortSignal) {
+export function executeRoutes(executions: Pick<Executions, "start" | "outcome">, stopping: AbortSignal) {
   return serve(EXECUTE_ROUTES, {
     execute: {
       readsBody: async ({ maskedJson }, c) => {
@@ -79,40 +77,19 @@ export function executeRoutes(executions: Pick<Executions, "start" | "startDraft
         });
       },
     },
-    draft: runDraft(executions),
   });
 }
 
-/** Runs a text that is not registered. */
-function runDraft(executions: Pick<Executions, "startDraft">): RouteHandler<typeof EXECUTE_ROUTES.draft> {
-  return {
-    readsBody: async ({ maskedJson }, c) => {
-      const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
-      const { content, workload = {}, labels, target } = check(DraftBody, parseJson(bytes), "The body");
-      const key = idempotencyKey(c);
-      const user = c.get("user");
-      const started = await executions.startDraft({
-        content,
-        caller: documentCaller(c, content),
-        input: workload,
-        bytes: bytes.length,
-        permit: async (path) => {
-          await c.var.permit("modify", path);
-          await c.var.permit("execute", path);
-        },
-        may: (path) => c.var.may("execute", path),
-        log: c.var.decisions,
-        ...(user !== undefined && { startedBy: user.userId }),
-        ...defined({ labels, target }),
-        ...(key !== null && { idempotency: { caller: keyOwner(c), key, bodySha256: bodySha256(bytes) } }),
-      });
-      await c.var.decisions.settle({ executionId: started.executionId });
-      return maskedJson(startedAnswer(started));
-    },
-  };
-}
-
-function startedAnswer({ executionId, status, path, version, catalogId, warnings, duplicate }: Started): ExecuteAnswer {
+/** The answer to a start. */
+export function startedAnswer({
+  executionId,
+  status,
+  path,
+  version,
+  catalogId,
+  warnings,
+  duplicate,
+}: Started): ExecuteAnswer {
   return {
     execution_id: executionId,
     status,

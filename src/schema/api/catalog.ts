@@ -91,6 +91,57 @@ export const DraftBody = v.strictObject({
 });
 export type DraftBody = v.InferOutput<typeof DraftBody>;
 
+/** Body of `POST /api/execute/draft/step`. */
+export const DraftStepBody = v.strictObject({
+  content: DraftBody.entries.content,
+  step: v.pipe(
+    storableText(512),
+    v.minLength(1),
+    v.description("The step of the text that is run, and nothing after it."),
+  ),
+  execution_id: v.exactOptional(
+    v.pipe(
+      IdText,
+      v.description(
+        "Whose inputs it gets: an ended execution of the text's path. Default: the newest in which it ran.",
+      ),
+    ),
+  ),
+  dry_run: v.exactOptional(v.pipe(v.boolean(), v.description("Answers the plan, and starts nothing."))),
+});
+export type DraftStepBody = v.InferOutput<typeof DraftStepBody>;
+
+/** Body of `POST /api/execute/preview`: a registered path, or a text. */
+export const PreviewBody = v.pipe(
+  v.strictObject({
+    path: v.exactOptional(v.pipe(storableText(CATALOG_PATH_MAX), v.minLength(1), v.description("A registered path."))),
+    version: v.exactOptional(v.pipe(VersionNumber, v.description("Of the path; default the newest."))),
+    content: v.exactOptional(v.pipe(v.string(), v.description("Text of a playbook, YAML, in the place of a path."))),
+    workload: DraftBody.entries.workload,
+  }),
+  v.check(
+    ({ path, version, content }) => (path === undefined) !== (content === undefined) && !(content && version),
+    "needs `path`, perhaps with `version`, or `content`, and not both",
+  ),
+);
+export type PreviewBody = v.InferOutput<typeof PreviewBody>;
+
+/** Answer of a preview: what a start would begin with. */
+export const PreviewAnswer = v.object({
+  path: v.string(),
+  version: RunVersion,
+  workload: v.pipe(
+    JsonObjectValue,
+    v.description("Defaults and inputs, rendered, without secrets; `0` where an execution's id would stand."),
+  ),
+  problems: v.pipe(
+    v.array(v.object({ path: v.string(), message: v.string() })),
+    v.description("Why a start would be refused: what is wrong with which input."),
+  ),
+  warnings: v.array(v.string()),
+});
+export type PreviewAnswer = v.InferOutput<typeof PreviewAnswer>;
+
 /** Answer to a registration. */
 export const RegisterAnswer = v.object({
   status: v.literal("success"),

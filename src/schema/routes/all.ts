@@ -3,7 +3,7 @@ import { CATALOG_ROUTES } from "./catalog.ts";
 import type { RouteContract } from "./contract.ts";
 import { CREDENTIAL_ROUTES, SEALING_ROUTES, SECRET_ROUTES, SQLDB_ROUTES, TRANSIENT_ROUTES } from "./credentials.ts";
 import { DOCTOR_ADMIN_ROUTES } from "./doctor.ts";
-import { EXECUTE_ROUTES, EXECUTION_ROUTES, STREAM_ROUTES } from "./executions.ts";
+import { DRAFT_ROUTES, EXECUTE_ROUTES, EXECUTION_ROUTES, STREAM_ROUTES } from "./executions.ts";
 import { KEYCHAIN_ROUTES } from "./keychain.ts";
 import { MCP_LIFECYCLE_ROUTES, MCP_ROUTES } from "./mcp.ts";
 import { CONNECTION_ROUTES } from "./messages.ts";
@@ -21,6 +21,7 @@ export const ROUTE_GROUPS = {
   metrics: METRICS_ROUTES,
   catalog: CATALOG_ROUTES,
   execute: EXECUTE_ROUTES,
+  draft: DRAFT_ROUTES,
   execution: EXECUTION_ROUTES,
   steering: STEERING_ROUTES,
   approval: APPROVAL_ROUTES,

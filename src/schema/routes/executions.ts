@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { DraftBody } from "../api/catalog.ts";
+import { DraftBody, DraftStepBody, PreviewAnswer, PreviewBody } from "../api/catalog.ts";
 import { EventIdText, EventsAnswer, EventsQuery, MarksAnswer, MarksQuery, ShortValues } from "../api/events.ts";
 import {
   CancelAnswer,
@@ -39,7 +39,11 @@ export const EXECUTE_ROUTES = {
     answer: ExecuteAnswer,
     refusals: [404, 409, 413, 422],
   }),
-  draft: contract({
+} as const;
+
+/** Texts that run without being registered, and what a start would begin with. */
+export const DRAFT_ROUTES = {
+  run: contract({
     method: "post",
     path: "/api/execute/draft",
     summary:
@@ -50,6 +54,30 @@ export const EXECUTE_ROUTES = {
     body: DraftBody,
     answer: ExecuteAnswer,
     refusals: [404, 409, 413, 422, 429],
+  }),
+  step: contract({
+    method: "post",
+    path: "/api/execute/draft/step",
+    summary:
+      "Runs one step of a document that is not registered, with the inputs that it had in an execution of its path: a rerun of that one, of version 0. With `dry_run` it answers the plan. With an Idempotency-Key it starts one, however often it is sent",
+    access: "operator",
+    user: { action: "modify", of: "asked" },
+    body: DraftStepBody,
+    answer: RerunAnswer,
+    status: 202,
+    refusals: [404, 409, 413, 422, 429],
+  }),
+  preview: contract({
+    method: "post",
+    path: "/api/execute/preview",
+    summary:
+      "What an execution would begin with: its workload, rendered, and what is wrong with its inputs. It starts nothing",
+    access: "operator",
+    // Of a text, whose templates may read as much as those of one that runs, what a draft needs too.
+    user: { action: "view", of: "asked" },
+    body: PreviewBody,
+    answer: PreviewAnswer,
+    refusals: [404, 413, 422, 429],
   }),
 } as const;
 

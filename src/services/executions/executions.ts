@@ -25,7 +25,6 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../access/access.ts";
 import type { Audit } from "../access/audit.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
-import type { Documents } from "../catalog/documents.ts";
 import { unknownExecution } from "../errors.ts";
 import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
@@ -41,7 +40,6 @@ import { type OverrideRequest, overrideSteps } from "./override-step.ts";
 import { createPausing, type Pausing } from "./pause-execution.ts";
 import { type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
 import { type Rerun, type RerunRequest, rerunExecutions } from "./rerun-execution.ts";
-import { type DraftRequest, startDrafts } from "./start-draft.ts";
 import { type ExecutionRequest, type Started, startExecutions } from "./start-execution.ts";
 
 /** An execution with the details derived from its events. */
@@ -56,8 +54,6 @@ export type ExecutionOutcome = Pick<ExecutionResult, "status" | "error" | "resul
 export interface Executions extends Pausing {
   /** See {@link startExecutions}. */
   start(request: ExecutionRequest): Promise<Started>;
-  /** See {@link startDrafts}. */
-  startDraft(request: DraftRequest): Promise<Started>;
   /** See {@link rerunExecutions}. */
   rerun(executionId: string, request: RerunRequest): Promise<Rerun>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
@@ -116,7 +112,6 @@ export interface ExecutionsDeps {
   store: Pick<ExecutionStore, "find" | "eventsAfter" | "snapshotUpTo">;
   reader: ExecutionReader;
   results: Pick<Results, "removeOf">;
-  documents: Pick<Documents, "read">;
   /** Compiled playbooks, for starting. */
   programs(catalogId: string): Promise<CommandProgram>;
   access: Pick<Access, "user">;
@@ -218,7 +213,7 @@ function beginning(
   deps: ExecutionsDeps,
   cancel: Executions["cancel"],
   { pause }: Pausing,
-): Pick<Executions, "start" | "startDraft" | "rerun"> {
+): Pick<Executions, "start" | "rerun"> {
   const stop = (id: string, reason: string) => cancel(id, { reason, cascade: true });
   const start = startExecutions({
     ...deps,
@@ -228,7 +223,6 @@ function beginning(
   });
   return {
     start,
-    startDraft: startDrafts({ ...deps, start }),
     rerun: rerunExecutions({ ...deps, start, cancel: stop }),
   };
 }

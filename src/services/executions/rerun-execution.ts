@@ -95,24 +95,46 @@ export function rerunExecutions(given: RerunDeps): (executionId: string, request
     });
     const told = { path: entry.path, version: entry.version, reused, willRun, steps };
     if (request.dryRun) return { ...told, warnings: [], duplicate: false };
-    const { permit, may, log, startedBy, idempotency, bytes, traceparent } = request;
-    const labels = await keptLabels(deps.database, executionId, program);
-    const started = await deps.start({
-      catalogId: entry.catalogId,
-      ...(entry.kind === "agent" && { resourceKind: "agent" as const }),
-      input: { ...state.input, ...edits.input },
-      labels,
-      ...(state.target !== null && program.steps.has(state.target) && { target: state.target }),
-      origin: request.origin ?? { kind: "rerun", id: executionId },
-      ...defined({ permit, may, log, startedBy, idempotency, bytes, traceparent }),
-      rerun: rerunInput(original, prepared, request, { version: entry.version, children }),
-    });
-    if (!started.duplicate) await followDeletion(deps, started.executionId, [executionId, prepared.sourceId]);
+    const started = await beginRerun(deps, { original, prepared, entry, program, children }, request);
     return { ...told, executionId: started.executionId, warnings: started.warnings, duplicate: started.duplicate };
   };
 }
 
-function factsOf(database: Database): OriginalFacts {
+/** A rerun whose plan is made. */
+export interface PlannedRerun {
+  original: OpenedOriginal;
+  prepared: PreparedRerun;
+  /** What it runs. */
+  entry: Pick<Executable, "catalogId" | "version" | "kind">;
+  program: Program;
+  /** Executions whose results it takes in place of calls. */
+  children: readonly string[];
+}
+
+/** Starts what was planned, and sees to it that no original was deleted meanwhile. */
+export async function beginRerun(
+  deps: Pick<RerunDeps, "database" | "start" | "cancel"> & Pick<OriginalDeps, "facts">,
+  { original, prepared, entry, program, children }: PlannedRerun,
+  request: Omit<RerunRequest, "from" | "version" | "reuseIterations" | "permitView" | "dryRun">,
+): Promise<Started> {
+  const { executionId, input, target } = original.state;
+  const { permit, may, log, startedBy, idempotency, bytes, traceparent } = request;
+  const started = await deps.start({
+    catalogId: entry.catalogId,
+    ...(entry.kind === "agent" && { resourceKind: "agent" as const }),
+    input: { ...input, ...request.edits.input },
+    labels: await keptLabels(deps.database, executionId, program),
+    ...(target !== null && program.steps.has(target) && { target }),
+    origin: request.origin ?? { kind: "rerun", id: executionId },
+    ...defined({ permit, may, log, startedBy, idempotency, bytes, traceparent }),
+    rerun: rerunInput(original, prepared, request, { version: entry.version, children }),
+  });
+  if (!started.duplicate) await followDeletion(deps, started.executionId, [executionId, prepared.sourceId]);
+  return started;
+}
+
+/** What reruns read beside logs, from a database. */
+export function factsOf(database: Database): OriginalFacts {
   return {
     isBeingDeleted: (executionId) => isBeingDeleted(database, executionId),
     findGone: (asked) => findGone(database, asked),
@@ -182,19 +204,23 @@ async function followDeletion(
 }
 
 /** The answer to a call that is repeated under its idempotency key. Throws `FlowError` INVALID_INPUT if that had another body. */
-async function findKnown(database: Database, { idempotency }: RerunRequest): Promise<Rerun | undefined> {
+export async function findKnown(
+  database: Database,
+  { idempotency }: Pick<RerunRequest, "idempotency">,
+): Promise<(Rerun & { rerunOf: string | null }) | undefined> {
   if (idempotency === undefined) return undefined;
   const known = await findStartByKey(database, idempotency.caller, idempotency.key);
   if (known === undefined) return undefined;
   if (known.bodySha256 !== idempotency.bodySha256) throw otherBody(idempotency.key);
   const row = await findRerun(database, known.executionId);
   if (row === undefined) return undefined;
-  const { executionId, path, version, request } = row;
+  const { executionId, path, version, rerunOf, request } = row;
   const names = request?.["will_run"];
   return {
     executionId,
     path,
     version,
+    rerunOf,
     reused: Number(request?.["reused"] ?? 0),
     willRun: Array.isArray(names) ? names.map(String) : [],
     warnings: [],

@@ -11,6 +11,7 @@ import { createSubscriptions } from "./memory/subscriptions.ts";
 import type { Orchestrator, OrchestratorDeps } from "./orchestrator.ts";
 import { overrideStep } from "./override-step.ts";
 import type { OrchestratorParts } from "./parts.ts";
+import { createPreview } from "./preview.ts";
 import { createRecovery } from "./recover.ts";
 import { createReport, markersOf } from "./report.ts";
 import { createGate, createRoundLoop, type RoundLoop, type RoundLoopDeps } from "./round-loop.ts";
@@ -67,6 +68,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
   const claiming = createClaiming(parts);
   return {
     start: createStart(parts),
+    preview: createPreview(parts),
     report: createReport(parts, claiming.offer),
     ...claiming,
     ...steering(parts, claiming.offer),

@@ -1,4 +1,6 @@
 import type { GivenDecision } from "../../engine/decide/approvals.ts";
+import type { InputProblem } from "../../engine/program/check-inputs.ts";
+import type { Program } from "../../engine/program/program.ts";
 import type { RerunEdits } from "../../engine/rerun/restore-state.ts";
 import type { Acceptance } from "../../engine/state/accept.ts";
 import type { ExecutionState, StepStatus } from "../../engine/state/state.ts";
@@ -66,6 +68,14 @@ export interface StartKey {
    * it always is. Default false.
    */
   isNew?: boolean;
+}
+
+/** What a start would begin with. */
+export interface StartPreview {
+  /** Rendered, with its secrets sealed. */
+  workload: JsonObject;
+  /** Why its inputs would be refused; empty if they would not. */
+  problems: InputProblem[];
 }
 
 /** How a rerun begins. */
@@ -165,6 +175,11 @@ export interface Orchestrator {
    * another body, UNAVAILABLE.
    */
   start(input: StartInput): Promise<{ executionId: string; status: StoredStatus; duplicate: boolean }>;
+  /**
+   * What a start with these inputs would begin with. Nothing is written, and no id is used: templates see `0` for the execution's. Throws
+   * `FlowError` INVALID_INPUT if a default of the workload cannot be rendered.
+   */
+  preview(program: Program, input: JsonObject): Promise<StartPreview>;
   /**
    * Accepts a batch of events. Throws `FlowError` CONFLICT with `detail.events` if one of them is not acceptable (nothing is
    * written then), INVALID_INPUT for a key that was used with another body, queue_unavailable, ack_timeout, and `enqueue_error`

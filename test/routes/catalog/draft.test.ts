@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { deleteDraftsLeft } from "../../../src/repositories/catalog/drafts.ts";
+import { countEnded } from "../../../src/services/statistics/count-executions.ts";
 import { type Body, buildApi, openApi, posted, TOKENS } from "../../support/service/api.ts";
 import { workWith } from "../../support/service/api-work.ts";
 import { addUser, allow } from "../../support/service/users.ts";
@@ -115,7 +116,28 @@ test("a young draft without an execution stays: its start may be under way", asy
   });
 });
 
-test("its triggers do not fire, no trigger of others fires for its end, and it counts in no statistics", async () => {
+test("statistics have what is registered: no draft, no rerun of one, no test of a step", async () => {
+  await work.register("d/counted", "  - { step: start, tool: { kind: noop } }\n");
+  await work.runToEnd(await work.execute("d/counted"));
+  const text = textOf("d/counted");
+  const draft = idOf(await run(text));
+  await work.runToEnd(draft);
+  const { body: rerun } = await work.post(`/api/executions/${draft}/rerun`, { from: "start" });
+  const { body: test } = await work.post("/api/execute/draft/step", { content: text, step: "start" });
+  for (const body of [rerun, test]) await work.runToEnd(idOf({ body }));
+  while ((await countEnded(api.database, 100)) > 0);
+  const { body } = await work.get("/api/stats?path=d/counted&group=path");
+  const { counts } = body["total"] as { counts: Body };
+  assert.deepEqual(counts, { COMPLETED: 1, FAILED: 0, CANCELLED: 0 });
+  const [step, ...more] = body["steps"] as Body[];
+  assert.deepEqual([step?.["count"], more], [1, []]);
+  // Lists have them all, each with what it is.
+  const { body: listed } = await work.get("/api/executions?path=d/counted");
+  const versions = (listed["executions"] as Body[]).map((one) => one["version"]);
+  assert.deepEqual(versions, [0, 0, 0, 1]);
+});
+
+test("its triggers do not fire, and no trigger of others fires for its end", async () => {
   api.service.watching.ends = true;
   const after = `triggers:\n  - { name: after, execution: { path: d/quiet } }\n`;
   const { status } = await work.post("/api/catalog/register", { content: textOf("d/after", "after", after) });

@@ -19,6 +19,8 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "POST /api/catalog/agents/list": "worker",
   "POST /api/execute": "worker",
   "POST /api/execute/draft": "operator",
+  "POST /api/execute/draft/step": "operator",
+  "POST /api/execute/preview": "operator",
   "GET /api/executions": "operator",
   "GET /api/executions/:execution_id": "worker",
   "GET /api/executions/:execution_id/artifacts": "operator",

@@ -195,6 +195,10 @@ test("answers of the keychain and of transient values are as they are described"
   const { body: execution } = await conforms("/api/execute", "post", "/api/execute", start);
   const draft = posted({ content: playbook("described/draft") });
   await conforms("/api/execute/draft", "post", "/api/execute/draft", draft);
+  const preview = posted({ path: "described/keychain", workload: { who: 1 } });
+  await conforms("/api/execute/preview", "post", "/api/execute/preview", preview);
+  const step = (more: Body) => posted({ content: playbook("described/keychain"), step: "nowhere", ...more });
+  assert.equal((await conforms("/api/execute/draft/step", "post", "/api/execute/draft/step", step({}))).status, 422);
   const described = "/api/keychain/{catalog_id}/{keychain_name}";
   const at = `/api/keychain/${entry["catalog_id"]}/k`;
   const statusOf = async (method: string) => (await conforms(described, method, at, { method })).body["status"];

@@ -366,7 +366,6 @@ test("the events of an execution that is gone are not shown, although its month 
     programs: () => Promise.reject(new Error("nothing is rendered here")),
     database,
     results,
-    documents: { read: () => Promise.reject(new Error("nothing is read here")) },
     orchestrator: {} as Orchestrator,
     store: {} as ExecutionStore,
     reader: {} as ExecutionReader,

@@ -60,11 +60,18 @@ async function compile(
   const entry = await read(catalogId);
   if (entry === undefined) throw new FlowError("NOT_FOUND", `There is no catalog entry ${catalogId}`);
   const file = `${entry.path}@${entry.version === 0 ? "draft" : entry.version}`;
-  const { playbook, diagnostics } = await documents.registered(entry.content, file);
-  if (playbook === undefined) {
-    const message = `The catalog entry ${file} is no playbook that this version can run`;
-    throw new FlowError("INVALID_PLAYBOOK", message, { detail: diagnostics });
-  }
-  const program = await inPieces(compileInPieces(playbook));
+  const program = await compileText(documents, entry.content, file);
   return { program, file, path: entry.path, version: entry.version };
+}
+
+/** Compiles a text that was found valid. `file`: its name in messages. Throws as {@link createProgramCache} does. */
+export async function compileText(
+  documents: Pick<Documents, "registered">,
+  content: string,
+  file: string,
+): Promise<Program> {
+  const { playbook, diagnostics } = await documents.registered(content, file);
+  if (playbook !== undefined) return await inPieces(compileInPieces(playbook));
+  const message = `The catalog entry ${file} is no playbook that this version can run`;
+  throw new FlowError("INVALID_PLAYBOOK", message, { detail: diagnostics });
 }
