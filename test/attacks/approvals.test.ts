@@ -136,9 +136,19 @@ before(async () => {
   const notify = `notify: { playbook: w/tell, input: { url: "{{ approval.url }}" } }`;
   await work.register(
     "w/link",
-    `  - { step: release, tool: { kind: wait, approval: { title: "<script>alert(1)</script>", ${notify}, required: 5 } } }\n`,
+    `  - { step: release, tool: { kind: wait, approval: { title: "<script>alert(1)</script>", description: ${HOSTILE}, ${notify}, required: 5 } } }\n`,
   );
 });
+
+/** Markdown that would do something if it became markup. */
+const HOSTILE = JSON.stringify(
+  `<script>alert(1)</script> ![x](https://evil.example/p.png) [a](javascript:alert(1)) [b](https://ok.example/"onclick="alert(1)) <https://x.example/"><img>
+
+\`\`\`
+</pre><script>alert(1)</script>
+\`\`\`
+- **</li><img src=x onerror=alert(1)>**`,
+);
 
 const post = async (link: string, body: string, headers: Record<string, string> = {}) =>
   await gateway.request(link, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
@@ -179,7 +189,7 @@ test("a link that is used many times at the same moment decides once", async () 
   const { id, link } = await linkOf();
   const answers = await Promise.all(Array.from({ length: 20 }, () => post(link, APPROVE)));
   const statuses = answers.map(({ status }) => status).sort();
-  assert.deepEqual(statuses, [200, ...Array.from({ length: 19 }, () => 409)]);
+  assert.deepEqual(statuses, [200, ...Array.from({ length: 19 }, () => 410)]);
   const [approval = {}] = (await work.get(`/api/approvals?execution_id=${id}`)).body["approvals"] as Body[];
   assert.equal((approval["decisions"] as Body[]).length, 1);
 });
@@ -218,7 +228,10 @@ test("the page runs nothing of an author's, and no other page can show it or lea
   const { link } = await linkOf();
   const answer = await gateway.request(link);
   const page = await answer.text();
-  assert.ok(!page.includes("<script"), page);
+  assert.ok(!/<script|<img|<\/pre><s|href="javascript|"onclick=/i.test(page), page);
+  for (const tag of page.match(/<a [^>]*>/g) ?? [])
+    assert.match(tag, /^<a href="https:\/\/[^"]+" target="_blank" rel="noopener noreferrer nofollow">$/);
+  assert.ok(page.includes("<li><strong>&#60;/li&#62;"), page);
   const policy = answer.headers.get("content-security-policy") ?? "";
   for (const part of ["default-src 'none'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"])
     assert.ok(policy.includes(part), policy);

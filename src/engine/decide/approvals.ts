@@ -31,8 +31,13 @@ export function judgeDecision(
   { by, link }: GivenDecision,
 ): FlowError | undefined {
   const approval = isTerminal(state.status) ? undefined : openCommand(state, commandId)?.parked?.approval;
-  const refused = (why: string) => new FlowError("CONFLICT", `Approval ${approvalId} was not decided: ${why}`);
-  if (approval?.id !== approvalId || approval.outcome !== undefined) return refused("it is closed");
+  const refused = (why: string, code: "CONFLICT" | "GONE" = "CONFLICT") =>
+    new FlowError(code, `Approval ${approvalId} was not decided: ${why}`);
+  // A link opens nothing after that.
+  if (approval?.id !== approvalId || approval.outcome !== undefined)
+    return refused("it is closed", link === undefined ? "CONFLICT" : "GONE");
+  if (link !== undefined && approval.decisions.some((one) => one.link === link))
+    return refused("the link was used", "GONE");
   return decidedBefore(approval.decisions, by, link) ? refused(`${nameOf(by)} has decided already`) : undefined;
 }
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { LinkedApproval } from "../../services/approvals/approvals.ts";
 import { type Html, html, raw } from "./html.ts";
 import { formFields } from "./link-form.ts";
+import { markdownHtml } from "./link-markdown.ts";
 
 /*
  * The page of a link, for people without a login: one document without a script, an image or anything from elsewhere. It has the colours of the
@@ -13,6 +14,11 @@ body{margin:0;background:light-dark(#f7f6f3,#131316);color:light-dark(#1c1b18,#e
 main{max-width:34rem;margin:8vh auto;padding:0 16px}
 section{background:light-dark(#fff,#1a1a1e);border:1px solid light-dark(#e6e4de,#2a2a30);border-radius:12px;padding:22px}
 h1{font-size:22px;line-height:1.3;margin:0 0 12px;overflow-wrap:anywhere}
+h2{font-size:16px;margin:0 0 8px;overflow-wrap:anywhere}
+pre{overflow:auto;padding:8px 12px;border-radius:8px;background:light-dark(#f0efeb,#222227)}
+code,pre{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:13px}
+ul,ol{margin:0 0 12px;padding-left:1.3rem;overflow-wrap:anywhere}
+a{color:light-dark(#4f46c8,#a5a0f8)}
 p{margin:0 0 12px;white-space:pre-wrap;overflow-wrap:anywhere}
 p.quiet,small{color:light-dark(#5c5a54,#aeaca6)}
 p.bad{color:light-dark(#a3262b,#f0989b)}
@@ -37,15 +43,10 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
-/** The page that asks, or says why nothing can be decided. `again`: what was sent, and why it was not taken. */
-export function askingPage(
-  { row, state }: LinkedApproval,
-  again?: { given: URLSearchParams; problem: string },
-): string {
-  const { title, description, form, status } = row;
-  const told = STATES[state] ?? `Nothing is left to be decided: it is ${status}.`;
-  const about = html`<h1>${title}</h1>${description === null ? html`` : html`<p>${description}</p>`}`;
-  if (state !== "open") return page(title, html`${about}<p class="quiet" role="status">${told}</p>`);
+/** The page that asks. `again`: what was sent, and why it was not taken. */
+export function askingPage({ row }: LinkedApproval, again?: { given: URLSearchParams; problem: string }): string {
+  const { title, description, form } = row;
+  const about = html`<h1>${title}</h1>${description === null ? html`` : markdownHtml(description)}`;
   const problem = again === undefined ? html`` : html`<p class="bad" role="alert">${again.problem}</p>`;
   const fields = form === null ? html`` : formFields(form, again?.given);
   const due = row.dueAt === null ? html`` : html`<p class="quiet">Until ${row.dueAt.toISOString()}</p>`;
@@ -57,11 +58,6 @@ export function askingPage(
 <p class="quiet">The link can be used once. Anyone who has it can decide: do not pass it on.</p>`,
   );
 }
-
-const STATES: Partial<Record<LinkedApproval["state"], string>> = {
-  used: "This link was used. The decision is recorded.",
-  expired: "This link has expired. Ask for a new message, or decide on the page.",
-};
 
 /** The page after a decision, or in place of one. */
 export function tellingPage(title: string, text: string): string {

@@ -38,13 +38,16 @@ export function approvalLinkRoutes(deps: ApprovalLinkDeps) {
     now: () => performance.now(),
   });
   /** What the link of a call leads to. */
-  const open = async (c: Context<RouteEnvironment>, token: string) => {
+  const open = async (c: Context<RouteEnvironment>, token: string, action: string) => {
     const person = await personOf(c, deps.access);
     try {
       const linked = await deps.approvals.look(token, person);
       const waitMs = limit(`${linked.link.approvalId}/${linked.link.number}`);
       if (waitMs > 0) throw tooMany(waitMs);
-      return { linked, person, caller: { ...callerOfLink(c, person), executionId: linked.row.executionId } };
+      const caller = { ...callerOfLink(c, person), executionId: linked.row.executionId };
+      if (linked.over === undefined) return { linked, person, caller };
+      deps.audit.refused(audited(caller, action, resourceOf(linked), { result: "deny" }));
+      throw linked.over;
     } catch (error) {
       if (isCode(error, "NOT_FOUND")) await refuseUnknown(c, deps);
       if (isCode(error, "FORBIDDEN", "UNAUTHENTICATED"))
@@ -55,7 +58,7 @@ export function approvalLinkRoutes(deps: ApprovalLinkDeps) {
   return serve(APPROVAL_LINK_ROUTES, {
     look: async ({ params }, c) =>
       await answering(c, wantsPage(c), async () => {
-        const { linked, caller } = await open(c, params.token);
+        const { linked, caller } = await open(c, params.token, LOOK);
         deps.audit.noted(audited(caller, LOOK, resourceOf(linked), { detail: { link: linked.link.number } }));
         return wantsPage(c) ? pageOf(c, askingPage(linked)) : maskedJson(c, answerOf(linked));
       }),
@@ -64,19 +67,19 @@ export function approvalLinkRoutes(deps: ApprovalLinkDeps) {
         const isForm = /^application\/x-www-form-urlencoded\b/i.test(c.req.header("content-type") ?? "");
         return await answering(c, isForm, async () => {
           // Before the body is read: who has no link sends nothing.
-          const { linked, person, caller } = await open(c, params.token);
+          const { linked, person, caller } = await open(c, params.token, DECIDE);
           const bytes = await readBody(c.req.raw, LINK_BODY_BYTES_MAX);
           const given = isForm ? new URLSearchParams(bytes.toString("utf8")) : undefined;
           try {
             const saying = given === undefined ? sayingOf(parseJson(bytes)) : sentByForm(linked, given);
             const status = await deps.approvals.decideByLink(linked, saying, person);
             const detail = { decision: saying.decision, status, link: linked.link.number };
-            await deps.audit.record(audited(caller, "approval.decide", resourceOf(linked), { detail }));
+            await deps.audit.record(audited(caller, DECIDE, resourceOf(linked), { detail }));
             if (!isForm) return json({ status: status as "open" | "approved" | "rejected" });
             return pageOf(c, tellingPage(linked.row.title, TOLD[saying.decision]));
           } catch (error) {
-            if (isCode(error, "CONFLICT"))
-              deps.audit.refused(audited(caller, "approval.decide", resourceOf(linked), { result: "deny" }));
+            if (isCode(error, "CONFLICT", "GONE"))
+              deps.audit.refused(audited(caller, DECIDE, resourceOf(linked), { result: "deny" }));
             if (given === undefined || !isCode(error, "INVALID_INPUT")) throw error;
             return pageOf(c, askingPage(linked, { given, problem: (error as FlowError).message }), 422);
           }
@@ -87,6 +90,7 @@ export function approvalLinkRoutes(deps: ApprovalLinkDeps) {
 }
 
 const LOOK = "approval.view";
+const DECIDE = "approval.decide";
 const TOLD = {
   approve: "Your approval is recorded. Thank you.",
   reject: "Your rejection is recorded. Thank you.",
@@ -105,7 +109,7 @@ async function answering(
     if (!isPage || !(error instanceof FlowError) || ERROR_STATUS[error.code] >= 500) throw error;
     return pageOf(
       c,
-      tellingPage("This does not work", error.message),
+      tellingPage(error.code === "GONE" ? "This link is over" : "This does not work", error.message),
       ERROR_STATUS[error.code] as ContentfulStatusCode,
     );
   }
@@ -166,10 +170,10 @@ function sentByForm({ row: { form } }: LinkedApproval, given: URLSearchParams): 
   return sayingOf(body);
 }
 
-function answerOf({ row, state }: LinkedApproval): LinkAnswer {
+function answerOf({ row }: LinkedApproval): LinkAnswer {
   const { title, description, form, status, dueAt } = row;
   return {
-    ...{ title, status, link: state },
+    ...{ title, status, link: "open" as const },
     ...defined({ description: description ?? undefined, form: form ?? undefined, due: dueAt?.toISOString() }),
   };
 }

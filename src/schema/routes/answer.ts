@@ -50,6 +50,7 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   403: "FORBIDDEN",
   404: "NOT_FOUND",
   409: "CONFLICT",
+  410: "GONE",
   413: "TOO_LARGE",
   429: "RATE_LIMITED",
 };

@@ -64,7 +64,7 @@ export const APPROVAL_LINK_ROUTES = {
       "The page of a link: what is asked, and a form. It uses nothing up. With Accept: application/json the same for programs",
     access: "anonymous",
     contentType: "text/html; charset=utf-8",
-    refusals: [401, 404, 429],
+    refusals: [401, 404, 410, 429],
   }),
   decide: contract({
     method: "post",
@@ -74,7 +74,7 @@ export const APPROVAL_LINK_ROUTES = {
     bodyLimit: "link",
     body: DecideBody,
     answer: LinkDecisionAnswer,
-    refusals: [401, 404, 409, 413, 422, 429],
+    refusals: [401, 404, 409, 410, 413, 422, 429],
   }),
 } as const;
 

@@ -57,6 +57,8 @@ export const ERROR_STATUS = {
   UPGRADE_REQUIRED: 426,
   /** What the call asks for contradicts what is already so: another body under a used key, a report of a lost claim. */
   CONFLICT: 409,
+  /** A link that was used, or whose time is over: it opens nothing any more. */
+  GONE: 410,
   /** The command is held by another worker. `Retry-After` says when to ask again. */
   active_claim: 409,
   /** The command has ended. */

@@ -59,7 +59,7 @@ export interface Approvals {
    * forged, or whose approval is gone; UNAUTHENTICATED and FORBIDDEN where people have to be logged in.
    */
   look(token: string, person: Person | undefined): Promise<LinkedApproval>;
-  /** The same decision by a link, which it uses up. Throws as {@link look} and {@link decide} do. */
+  /** The same decision by a link, which it uses up. Throws as {@link look} and {@link decide} do, and {@link LinkedApproval.over}. */
   decideByLink(linked: LinkedApproval, saying: Saying, person: Person | undefined): Promise<ApprovalStatus>;
 }
 
@@ -67,8 +67,8 @@ export interface Approvals {
 export interface LinkedApproval {
   row: ApprovalRow;
   link: ApprovalLink;
-  /** Whether it can be used. */
-  state: "open" | "used" | "closed" | "expired";
+  /** Why it cannot be used any more, with code GONE, and what to do next; undefined: it can. */
+  over: FlowError | undefined;
 }
 
 /** Which approvals are asked for. */
@@ -135,20 +135,35 @@ export function createApprovals({ database, orchestrator, links, now }: Approval
       if (link === undefined || row === undefined || madeAt === undefined) throw noLink();
       if (row.linkLogin && person === undefined) throw needsLogin();
       if (row.linkLogin && person !== undefined) checkPerson(row, person);
-      return { row, link, state: stateOf(row, link, { madeAt, now: now() }) };
+      return { row, link, over: whyOver(row, link, { madeAt, now: now() }) };
     },
-    async decideByLink({ row, link, state }, saying, person) {
-      if (state === "expired") throw conflict(row, "the link has expired");
-      return await take(row, saying, row.linkLogin && person !== undefined ? person.by : "link", link.number);
+    async decideByLink({ row, link, over }, saying, person) {
+      if (over !== undefined) throw over;
+      const by = row.linkLogin && person !== undefined ? person.by : "link";
+      return await take(row, saying, by, link.number);
     },
   };
 }
+
+/** See {@link LinkedApproval.over}. */
+function whyOver(row: ApprovalRow, link: ApprovalLink, times: { madeAt: Date; now: number }): FlowError | undefined {
+  const state = stateOf(row, link, times);
+  if (state === "open") return undefined;
+  const message = state === "closed" ? `Nothing is left to be decided: it is ${row.status}` : OVER[state];
+  return new FlowError("GONE", message, { detail: { link: state, status: row.status } });
+}
+
+const OVER = {
+  used: "This link was used, and the decision is recorded. Who is to decide differently can only say so to those who run the playbook",
+  expired:
+    "This link has expired. Wait for the next reminder, or log in to the page of this installation and decide in the inbox",
+} as const;
 
 function stateOf(
   { status, decisions, dueAt }: ApprovalRow,
   { number }: ApprovalLink,
   { madeAt, now }: { madeAt: Date; now: number },
-): LinkedApproval["state"] {
+): "open" | "used" | "closed" | "expired" {
   if (decisions.some(({ link }) => link === number)) return "used";
   if (status !== "open") return "closed";
   const end = Math.min(madeAt.getTime() + LINK_DAYS * 86_400_000, dueAt?.getTime() ?? Number.POSITIVE_INFINITY);

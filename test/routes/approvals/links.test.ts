@@ -204,7 +204,7 @@ test("a look shows what is asked as text, in a page without scripts, and uses no
     const { status, text: page, headers } = await look(path);
     assert.equal(status, 200);
     assert.match(page, /<h1>Release &#60;b&#62;7&#60;\/b&#62;\?<\/h1>/);
-    assert.match(page, /<p>a &#60; b &#38; \*\*c\*\*<\/p>/);
+    assert.match(page, /<p>a &#60; b &#38; <strong>c<\/strong><\/p>/);
     assert.match(page, /<select name="data.window"><option value=""><\/option><option>now<\/option>/);
     assert.ok(!/<script|<img|https?:/i.test(page), page);
     assert.match(headers.get("content-type") ?? "", /^text\/html/);
@@ -242,8 +242,10 @@ test("a form decides: fields become the data by their types, and what does not f
   const data = { window: "tonight", count: 3, sure: true, note: "x\ny", more: [1] };
   assert.deepEqual(ended["result"], { how: "approved", data, by: "link" });
   const used = await look(path);
-  assert.deepEqual([used.status, /This link was used/.test(used.text), /<form/.test(used.text)], [200, true, false]);
-  assert.equal((await submit(path, { decision: "reject" })).status, 409);
+  assert.deepEqual([used.status, /This link was used/.test(used.text), /<form/.test(used.text)], [410, true, false]);
+  assert.equal((await submit(path, { decision: "reject" })).status, 410);
+  const program = await look(path, { accept: "application/json" });
+  assert.deepEqual([program.status, (JSON.parse(program.text) as Body)["code"]], [410, "GONE"]);
   assert.equal((await work.get(`/api/approvals/${approvalId}`)).body["status"], "approved");
 });
 
@@ -257,7 +259,7 @@ test("JSON decides; a rejection needs no data; a link and its person count once"
   const two = await opened("l/two");
   const path = pathOf(two.text);
   assert.deepEqual((await decide(path, { decision: "approve" })).body, { status: "open" });
-  assert.equal((await decide(path, { decision: "approve" })).status, 409);
+  assert.equal((await decide(path, { decision: "approve" })).status, 410);
   assert.equal(
     (await work.post(`/api/approvals/${two.approvalId}/decide`, { decision: "approve" })).body["status"],
     "approved",
@@ -268,19 +270,19 @@ test("a link ends with the wait, with a closed approval, and after seven days", 
   const closed = await opened("l/plain");
   await work.post(`/api/executions/${closed.id}/cancel`, {});
   assert.match((await look(pathOf(closed.text))).text, /Nothing is left to be decided: it is cancelled/);
-  assert.equal((await decide(pathOf(closed.text), { decision: "approve" })).status, 409);
+  assert.equal((await decide(pathOf(closed.text), { decision: "approve" })).status, 410);
 
   const due = await opened("l/plain");
   await sql`update flow.approval set due_at = now() where approval_id = ${due.approvalId}`;
   assert.match((await look(pathOf(due.text))).text, /This link has expired/);
-  assert.equal((await decide(pathOf(due.text), { decision: "approve" })).status, 409);
+  assert.equal((await decide(pathOf(due.text), { decision: "approve" })).status, 410);
 
   const week = await opened("l/long");
   const age = (interval: string) =>
     sql`update flow.approval_message set created_at = now() - ${interval}::interval where approval_id = ${week.approvalId}`;
   await age("7 days");
   assert.match((await look(pathOf(week.text))).text, /This link has expired/);
-  assert.equal((await decide(pathOf(week.text), { decision: "approve" })).status, 409);
+  assert.equal((await decide(pathOf(week.text), { decision: "approve" })).status, 410);
   await age("6 days 23 hours");
   assert.equal((await decide(pathOf(week.text), { decision: "approve" })).status, 200);
 });

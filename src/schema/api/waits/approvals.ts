@@ -123,10 +123,7 @@ export const LinkAnswer = v.object({
   form: v.exactOptional(JsonObjectValue),
   status: v.picklist(APPROVAL_STATUSES),
   due: v.exactOptional(Timestamp),
-  link: v.pipe(
-    v.picklist(["open", "used", "closed", "expired"]),
-    v.description("Whether the link can be used: once, until the approval is closed, and for seven days at most."),
-  ),
+  link: v.pipe(v.literal("open"), v.description("It can be used: once. One that cannot be used any more is 410.")),
 });
 export type LinkAnswer = v.InferOutput<typeof LinkAnswer>;
 
