@@ -47,6 +47,10 @@ const RUN: CliCommand = {
     ...WHICH_SERVER,
     { name: "version", value: "NUMBER", summary: "Version of the registered playbook; default the newest" },
     { name: "detach", summary: "Print the execution's id and do not wait for it" },
+    { name: "draft", summary: "Run the file's text on the server without registering it" },
+    { name: "step", value: "NAME", summary: "With --draft: run this step alone, with the inputs of a recorded run" },
+    { name: "of", value: "EXECUTION", summary: "With --step: that run; default the newest in which the step ran" },
+    { name: "dry-run", summary: "With --step: show what would run, and start nothing" },
     SET,
     WORKLOAD,
     { name: "label", value: "NAME=VALUE", many: true, summary: "Word to find a run on a server by; may be repeated" },
@@ -67,7 +71,7 @@ const RUN: CliCommand = {
       summary:
         "Answer to the approval of a step: approve or reject, with data STEP=approve:JSON; here only; may be repeated",
     },
-    { name: "yes", summary: "Approve whatever is asked for; here only" },
+    { name: "yes", summary: "Approve whatever is asked for, here; with --step do not ask" },
     { name: "record", value: "FILE", summary: "Write every event to a file, one JSON object per line" },
     { name: "json", summary: "Print the outcome as one JSON object, alone on standard output" },
     { name: "quiet", summary: "Show no progress and no output of tools: only warnings, errors and the outcome" },
@@ -82,9 +86,15 @@ const RUN: CliCommand = {
 
 Where it runs
   Here, unless a server is set (FLOW_SERVER_URL, or a context in use) and answers, or --runtime, --server, --context,
-  --version or --detach say so; --credentials are of runs here. On a server a file is registered first, unless its text
-  is that of the newest version. It takes its credentials from the server, and the sub-playbooks that it calls from
-  the server's catalog. If the connection breaks, flow takes it up again; the execution does not depend on it.
+  --version, --draft or --detach say so; --credentials are of runs here. On a server a file is registered first, unless
+  its text is that of the newest version. It takes its credentials from the server, and the sub-playbooks that it calls
+  from the server's catalog. If the connection breaks, flow takes it up again; the execution does not depend on it.
+
+Drafts
+  --draft runs the file's text on the server as it is: no version is made, its triggers do not fire, and it counts in
+  no statistics; what its tasks do outside is as real as in any run. With --step only that step runs, with what it had
+  in an execution of the same path that has ended; on a terminal its effects are shown before it is begun. Credentials
+  and sub-playbooks are those of the server. It takes the rights to change and to run the path.
 
 Output
   Progress, warnings and tool output go to standard error, the result goes to standard output, shortened when it is
@@ -101,6 +111,8 @@ Examples
   flow run load.yaml --help
   flow run load.yaml --set day=2026-01-31 --set db.port=5433
   flow run load.yaml --workload @inputs.json --json | jq .result
+  flow run load.yaml --draft --set day=2026-01-31
+  flow run load.yaml --draft --step publish --of 374404429787137
   flow run load.yaml --target fetch --record events.jsonl
   flow run load.yaml --from publish --using events.jsonl
   flow run order.yaml --signal 'payment={"amount": 12}'

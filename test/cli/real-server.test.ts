@@ -162,3 +162,58 @@ function told(json: string): unknown {
 function isReference(value: unknown): boolean {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "result_ref";
 }
+
+const DRAFTED = (text: string, send = "noop, result: {sent: old}") =>
+  playbookText(
+    "drafted",
+    `  - step: build
+    tool: {kind: noop, result: {text: "${text} {{ who }}"}}
+    next: {arcs: [{step: send, set: {text: "{{ build.text }}"}}]}
+  - step: send
+    tool: {kind: ${send}}
+`,
+    "workload: {who: world}\n",
+  );
+
+test("a file runs as a draft, whole or one step of it with recorded inputs; what does not fit says so", async (t) => {
+  const folder = await folderWith(t, {
+    "drafted.yaml": DRAFTED("hello"),
+    "next.yaml": DRAFTED("good bye", `shell, cmd: "echo {{ text }}"`),
+    "broken.yaml": DRAFTED("x").replace("arcs: [{step: send", "arcs: [{step: nowhere"),
+  });
+  const { url } = await startService(t, folder);
+  const run = (...args: string[]) => runFlow(folder, args, { FLOW_SERVER_URL: url });
+  const early = await run("run", "next.yaml", "--draft", "--step", "send");
+  assert.equal(early.code, 2);
+  assert.match(
+    early.stderr,
+    /Step 'send' has not run in any of the last 20 executions of 'drafted'.*Run the draft up to it/,
+  );
+
+  const draft = await run("run", "drafted", "--draft", "--set", "who=Ada", "--json");
+  assert.equal(draft.code, 0, draft.stderr);
+  const { execution_id: id, status } = JSON.parse(draft.stdout) as { execution_id: string; status: string };
+  assert.equal(status, "COMPLETED");
+  assert.match(draft.stderr, /running at .*: drafted as a draft, execution \d+/);
+  assert.match((await run("catalog")).stdout, /^(?![\s\S]*drafted)/, "nothing was registered");
+
+  const plan = await run("run", "next.yaml", "--draft", "--step", "send", "--dry-run");
+  assert.equal(plan.code, 0, plan.stderr);
+  assert.match(plan.stdout, new RegExp(`^Rerun of ${id}, drafted as the draft: 1 step reused, send runs$`, "m"));
+  assert.match(plan.stdout, /^send +runs +shell +runs commands$/m);
+  const step = await run("run", "next.yaml", "--draft", "--step", "send", "--of", id);
+  assert.equal(step.code, 0, step.stderr);
+  assert.match(step.stderr, new RegExp(`^step 'send' runs with what it had in execution ${id}$`, "m"));
+  assert.match(step.stdout, /hello Ada/, `what the recorded run had built: ${step.stderr}`);
+
+  const unknown = await run("run", "next.yaml", "--draft", "--step", "sent");
+  assert.deepEqual(
+    [unknown.code, /--step: the playbook has no step 'sent'. Did you mean 'send'/.test(unknown.stderr)],
+    [2, true],
+  );
+  const none = await run("run", "next.yaml", "--draft", "--step", "send", "--of", "999");
+  assert.match(none.stderr, /Execution 999 does not exist/);
+  const broken = await run("run", "broken.yaml", "--draft");
+  assert.equal(broken.code, 2);
+  assert.match(broken.stderr, /broken\.yaml:\d+:\d+.*nowhere/);
+});

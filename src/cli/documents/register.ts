@@ -69,7 +69,7 @@ export async function sendDocument(
   { ifChanged, strict = false }: RegisterOptions,
   signal: AbortSignal,
 ): Promise<RegisterAnswer> {
-  const content = decode(await readBytes(file), shown(file));
+  const content = await readText(file);
   const body = { content, if_changed: ifChanged || undefined, strict: strict || undefined };
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -90,12 +90,13 @@ function isBusy(error: unknown, ifChanged: boolean): boolean {
   return error instanceof FlowError && (error.code === "RATE_LIMITED" || (ifChanged && error.code === "UNAVAILABLE"));
 }
 
-/** In JSON, bytes that are not UTF-8 would silently become other characters. */
-function decode(bytes: Uint8Array, name: string): string {
+/** The text of a document. In JSON, bytes that are not UTF-8 would silently become other characters: these are refused. */
+export async function readText(file: string): Promise<string> {
+  const bytes = await readBytes(file);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new FlowError("INVALID_INPUT", `${name} is not UTF-8; save it in UTF-8`, { cause });
+    throw new FlowError("INVALID_INPUT", `${shown(file)} is not UTF-8; save it in UTF-8`, { cause });
   }
 }
 

@@ -51,12 +51,14 @@ async function planOf(server: CommandServer, id: string, body: RerunBody): Promi
   return await server.call(EXECUTION_ROUTES.rerun, call);
 }
 
-function writePlan(
+/** Prints what a rerun would do. */
+export function writePlan(
   input: CliInput,
   { rerun_of: id, path, version, reused, will_run: willRun, steps = [] }: RerunAnswer,
 ): void {
   const { io } = input;
-  const what = `Rerun of ${id}, ${cleanText(path)} version ${version}: ${plural(reused, "step")} reused, ${namesOf(willRun)}`;
+  const of = version === 0 ? "as the draft" : `version ${version}`;
+  const what = `Rerun of ${id}, ${cleanText(path)} ${of}: ${plural(reused, "step")} reused, ${namesOf(willRun)}`;
   io.stdout.write(`${what}\n\n`);
   const certain = new Set(willRun);
   const rows = steps.map(({ step, action, kind, effect, protected_by: by }) => [

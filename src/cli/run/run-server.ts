@@ -22,8 +22,10 @@ export async function runOnServer(input: CliInput, target: ServerTarget): Promis
   const inputs = await readInputs(options, io.folder);
   const watch = createWatch();
   const named = { version: textOption(options, "version"), quiet };
-  const playbook = await resolvePlaybook(target, input.arguments[0] ?? "", named, io);
-  const { document, file, catalogId, kind } = playbook;
+  const word = input.arguments[0] ?? "";
+  const draft = options["draft"] === true ? await import("./run-draft.ts") : undefined;
+  const playbook = draft ? await draft.readDraft(word, io) : await resolvePlaybook(target, word, named, io);
+  const { document, file } = playbook;
   const step = textOption(options, "target");
   if (document !== undefined) {
     checkTarget(document, step);
@@ -33,12 +35,20 @@ export async function runOnServer(input: CliInput, target: ServerTarget): Promis
   if (record !== undefined) watch.recorder = createRecorder(record, io.folder, filesRead(file, options, io.folder));
   // After an interrupt during the start, the answer is awaited, so that the execution can be cancelled.
   const { signal: patient } = new AbortController();
-  const labels = labelsOf(options);
-  const body = { catalog_id: catalogId, resource_kind: kind, workload: inputs, target: step, ...defined({ labels }) };
-  const started = await executeOnServer(target, { body }, patient);
+  const asked = { workload: inputs, target: step, ...defined({ labels: labelsOf(options) }) };
+  const started =
+    draft && "content" in playbook
+      ? await draft.startDraft(input, target, playbook, asked, patient)
+      : "catalogId" in playbook &&
+        (await executeOnServer(
+          target,
+          { body: { catalog_id: playbook.catalogId, resource_kind: playbook.kind, ...asked } },
+          patient,
+        ));
+  if (!started) return EXIT.ok;
   const startedAt = Date.now();
   const id = started.execution_id;
-  const what = `${playbook.path} version ${playbook.version}, execution ${id}`;
+  const what = `${playbook.path} ${playbook.version === 0 ? "as a draft" : `version ${playbook.version}`}, execution ${id}`;
   for (const warning of started.warnings ?? []) io.stderr.write(`${cleanText(`warning: ${warning}`)}\n`);
   if (!quiet) {
     io.stderr.write(`${cleanText(`running at ${target.url} (${target.origin}): ${what}`)}\n`);

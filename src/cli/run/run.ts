@@ -4,7 +4,7 @@ import { type Config, loadConfig } from "../../platform/config/config.ts";
 import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
 import { HEALTH_ROUTES } from "../../schema/routes/system.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { type CliInput, type CliIo, textOption } from "../command-line/command.ts";
+import { type CliInput, type CliIo, type CliValues, textOption } from "../command-line/command.ts";
 import { callServer } from "../server/client.ts";
 import { DEFAULT_ORIGIN, type ServerTarget, serverTarget } from "../server/target.ts";
 import { cleanText } from "../terminal/text.ts";
@@ -29,7 +29,7 @@ export async function runPlaybook(input: CliInput): Promise<number> {
 type Runtime = { where: "local" } | { where: "server"; target: ServerTarget };
 
 /** Options that select a run on a server. */
-const SERVER_OPTIONS = ["server", "context", "version", "detach"] as const;
+const SERVER_OPTIONS = ["server", "context", "version", "detach", "draft"] as const;
 /** Options that select a run here. */
 const LOCAL_OPTIONS = ["credentials", "from", "using", "signal", "answer", "yes"] as const;
 /** Longest wait for a server that the command line does not name. */
@@ -43,8 +43,13 @@ const HEALTH_MS = 3_000;
 async function chooseRuntime(input: CliInput, config: Config): Promise<Runtime> {
   const { options, io } = input;
   const runtime = textOption(options, "runtime") ?? "auto";
+  checkDraftOptions(options);
   const given = SERVER_OPTIONS.filter((name) => options[name] !== undefined).map((name) => `--${name}`);
-  const credentials = LOCAL_OPTIONS.filter((name) => options[name] !== undefined).map((name) => `--${name}`);
+  // A test of a step asks, and `--yes` answers it.
+  const isAsked = (name: string) => name === "yes" && options["step"] !== undefined;
+  const credentials = LOCAL_OPTIONS.filter((name) => options[name] !== undefined && !isAsked(name)).map(
+    (name) => `--${name}`,
+  );
   if (runtime === "local") {
     if (given.length > 0) throw excluded("--runtime local", given);
     return { where: "local" };
@@ -62,6 +67,23 @@ async function chooseRuntime(input: CliInput, config: Config): Promise<Runtime> 
   if (problem === undefined) return { where: "server", target };
   io.stderr.write(`${cleanText(problem)}\n`);
   return { where: "local" };
+}
+
+/** Throws `FlowError` USAGE for options that mean nothing without another. */
+function checkDraftOptions(options: CliValues): void {
+  const needs = (names: readonly string[], other: string) => {
+    const [name] = names.filter((one) => options[one] !== undefined);
+    if (name !== undefined && options[other] === undefined) {
+      throw new FlowError("USAGE", `--${name} goes with --${other}: flow run FILE --draft --step NAME --of EXECUTION`);
+    }
+  };
+  needs(["of", "dry-run"], "step");
+  needs(["step"], "draft");
+  if (options["draft"] === true && options["version"] !== undefined) throw excluded("--draft", ["--version"]);
+  const whole = ["set", "workload", "target", "label"].filter((name) => options[name] !== undefined);
+  if (options["step"] === undefined || whole.length === 0) return;
+  const why = "A step has the inputs that it had in the execution";
+  throw new FlowError("USAGE", `--step and --${whole[0]} exclude each other. ${why}`);
 }
 
 function excluded(one: string, others: readonly string[]): FlowError {

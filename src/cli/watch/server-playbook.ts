@@ -57,7 +57,8 @@ export async function resolvePlaybook(
   }
 }
 
-async function isFile(word: string, { folder }: CliIo): Promise<boolean> {
+/** Whether a word of a command line names a file. */
+export async function isFile(word: string, { folder }: CliIo): Promise<boolean> {
   return (await stat(resolve(folder, word)).catch(() => undefined))?.isFile() === true;
 }
 
@@ -76,7 +77,7 @@ async function registerFile(target: ServerTarget, word: string, quiet: boolean, 
 }
 
 /** A server of another version may refuse what is valid here. */
-function withPlaces(error: unknown, file: string): unknown {
+export function withPlaces(error: unknown, file: string): unknown {
   if (!(error instanceof FlowError)) return error;
   const problems = v.safeParse(DocumentProblems, error.detail);
   if (!problems.success) return error;

@@ -256,6 +256,13 @@ test("without a server that is set nothing is asked of one", async (t) => {
 });
 
 for (const [args, said] of [
+  [["--runtime", "local", "--draft"], /--runtime local and --draft exclude each other/],
+  [["--draft", "--version", "1"], /--draft and --version exclude each other/],
+  [["--step", "many"], /--step goes with --draft/],
+  [["--draft", "--of", "7"], /--of goes with --step/],
+  [["--draft", "--dry-run"], /--dry-run goes with --step/],
+  [["--draft", "--step", "many", "--set", "a=1"], /--step and --set exclude each other\. A step has the inputs/],
+  [["--draft", "--step", "many", "--credentials", "k.json"], /--draft and --credentials exclude each other/],
   [["--runtime", "local", "--detach"], /--runtime local and --detach exclude each other/],
   [["--runtime", "server", "--credentials", "k.json"], /--runtime server and --credentials exclude each other/],
   [["--version", "2"], /--version is of what is registered, and hello\.yaml is a file/],
