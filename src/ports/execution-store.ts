@@ -120,6 +120,8 @@ export interface ApprovalMessage {
   approvalId: string;
   /** Of the approval, from 1. */
   number: number;
+  /** Who alone has its link; absent: everybody who gets it. */
+  to?: string;
   playbook: string;
   /** With `messageLink` in the place of the link. */
   input: JsonObject;

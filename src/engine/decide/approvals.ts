@@ -1,9 +1,12 @@
 import { openAccount } from "../../language/expression/parsing/budget.ts";
 import { ReferenceNeeded } from "../../language/views/references.ts";
 import {
+  ADDRESSEE_CHARS_MAX,
+  ADDRESSEES_MAX,
   type ApprovalDecision,
   type ApprovalEvents,
   type ApprovalOutcome,
+  LINK_OF,
   type MessageReason,
   messageLink,
   type OpenApproval,
@@ -12,8 +15,9 @@ import type { ApprovalWait } from "../../schema/words/command.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { EventOf, FlowEvent } from "../../schema/words/event.ts";
-import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
+import { isStorable } from "../../schema/words/wire.ts";
 import type { EngineEnv } from "../env.ts";
 import type { Program } from "../program/program.ts";
 import type { ApprovalEvent } from "../state/evolve-approval.ts";
@@ -41,9 +45,15 @@ export function judgeDecision(
   return decidedBefore(approval.decisions, by, link) ? refused(`${nameOf(by)} has decided already`) : undefined;
 }
 
-/** Whether this person has said something before, or this link was used. */
+/** Whether this person has said something before, logged in or by a link that was made for them, or this link was used. */
 export function decidedBefore(decisions: readonly ApprovalDecision[], by: string, link: number | undefined): boolean {
-  return decisions.some((one) => one.by === by || (link !== undefined && one.link === link));
+  const person = personOf(by);
+  return decisions.some((one) => personOf(one.by) === person || (link !== undefined && one.link === link));
+}
+
+/** Who is meant: an addressee is the user of that address. */
+function personOf(by: string): string {
+  return by.startsWith(LINK_OF) ? by.slice(LINK_OF.length) : by.toLowerCase();
 }
 
 function nameOf(by: string): string {
@@ -158,7 +168,10 @@ export function dueOfApproval(
     : { type: "approval.reminded", ...of };
 }
 
-/** The playbook that tells people, with its input. One that cannot be made ends nothing: the log has why. */
+/**
+ * The playbook that tells people, with its input: once, or once for each addressee, who have a link of their own. One that cannot be made ends
+ * nothing: the log has why.
+ */
 function notify(
   state: ExecutionState,
   { approval_id, command_id, step: name, iteration }: ApprovalEvent,
@@ -173,32 +186,52 @@ function notify(
   const { wait, approval } = parked;
   if (wait.kind !== "approval" || approval === undefined) return [];
   if (step === undefined || run == null || template === undefined) return [];
-  const number = approval.messages + 1;
+  const first = approval.messages + 1;
   const event: EventOf<"approval.notified"> = {
     ...{ type: "approval.notified", at: env.now, approval_id, command_id, step: name },
     ...(iteration !== undefined && { iteration }),
-    ...{ number, reason },
+    ...{ number: first, reason },
   };
-  const scope = waitScope(
-    state,
-    program,
-    step,
-    run,
-    { iteration: parked.resume.iteration, names: { approval: messageNames(wait, approval, parked, number, reason) } },
-    env,
-  );
-  try {
+  const made = (number: number, to: string): JsonObject => {
+    const names = { approval: messageNames(wait, approval, parked, { number, reason, to }) };
+    const scope = waitScope(state, program, step, run, { iteration: parked.resume.iteration, names }, env);
     // An account of its own: a message that costs too much ends no execution.
-    const made = render(template, scope, env.account === undefined ? env : { ...env, account: openAccount() });
-    const { playbook, input = {} } = isJsonObject(made) ? made : {};
-    if (typeof playbook !== "string" || playbook.trim() === "") throw wrongMessage("`playbook` must be a path");
-    if (!isJsonObject(input)) throw wrongMessage("`input` must be a map");
-    return [{ ...event, playbook, input }];
+    const value = render(template, scope, env.account === undefined ? env : { ...env, account: openAccount() });
+    return isJsonObject(value) ? value : {};
+  };
+  try {
+    const message = made(first, "");
+    const addressees = addresseesOf(message["to"]);
+    if (addressees === undefined) return [{ ...event, ...messageOf(message) }];
+    // Who has decided is not reminded.
+    const open = addressees.filter((to) => !decidedBefore(approval.decisions, to, undefined));
+    return open.map((to, index) => {
+      const number = first + index;
+      return { ...event, number, to, ...messageOf(made(number, to)) };
+    });
   } catch (error) {
     if (error instanceof ReferenceNeeded || !(error instanceof FlowError)) throw error;
     const failure: TaskError = { kind: "template", code: error.code, message: error.message, retryable: false };
     return [{ ...event, error: failure }];
   }
+}
+
+function messageOf({ playbook, input = {} }: JsonObject): { playbook: string; input: JsonObject } {
+  if (typeof playbook !== "string" || playbook.trim() === "") throw wrongMessage("`playbook` must be a path");
+  if (!isJsonObject(input)) throw wrongMessage("`input` must be a map");
+  return { playbook, input };
+}
+
+/** Each once, in small letters: they are compared with the addresses of users. Undefined: the message is for everybody who gets it. */
+function addresseesOf(to: Json | undefined): string[] | undefined {
+  if (to === undefined || to === null) return undefined;
+  const given = Array.isArray(to) ? to : [to];
+  const names = given.map((one) => (typeof one === "string" ? one.trim().toLowerCase() : ""));
+  const isRight = names.every((one) => one.includes("@") && one.length <= ADDRESSEE_CHARS_MAX && isStorable(one));
+  const those = [...new Set(names)];
+  if (isRight && those.length > 0 && those.length <= ADDRESSEES_MAX) return those;
+  const what = `1 to ${ADDRESSEES_MAX} e-mail addresses of at most ${ADDRESSEE_CHARS_MAX} characters`;
+  throw wrongMessage(`\`to\` must be ${what}`);
 }
 
 function wrongMessage(what: string): FlowError {
@@ -210,9 +243,8 @@ function messageNames(
   { title, description }: ApprovalWait,
   { id }: OpenApproval,
   { wake_at: due }: Parked,
-  number: number,
-  reason: MessageReason,
+  { number, reason, to }: { number: number; reason: MessageReason; to: string },
 ): JsonObject {
-  const times = { due: due ?? null };
-  return { id, title, description: description ?? null, url: messageLink(id, number), reason, ...times };
+  const more = { reason, due: due ?? null, to };
+  return { id, title, description: description ?? null, url: messageLink(id, number), ...more };
 }

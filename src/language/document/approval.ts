@@ -75,7 +75,7 @@ function checkPeople(reading: Reading, people: Place | undefined, keys: readonly
 
 function checkNotify(reading: Reading, notify: Place | undefined): void {
   if (notify === undefined) return;
-  checkKeysOf(reading, notify, ["playbook", "input"]);
+  checkKeysOf(reading, notify, ["playbook", "input", "to"]);
   const playbook = field(notify, "playbook");
   if (typeof playbook?.value === "string" && playbook.value.trim() !== "") return;
   const hint = 'write `notify: {playbook: ops/tell, input: {text: "{{ approval.title }}: {{ approval.url }}"}}`';

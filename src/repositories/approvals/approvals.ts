@@ -1,5 +1,5 @@
 import type { PathRule } from "../../schema/rules/access-rules.ts";
-import type { ApprovalDecision, ApprovalStatus } from "../../schema/words/approval.ts";
+import { type ApprovalDecision, type ApprovalStatus, LINK_OF } from "../../schema/words/approval.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
@@ -77,7 +77,8 @@ export async function listApprovals(
   const mayDecide = reader === undefined ? sql`true` : sql`(${named} or (a.by_path and ${on(reader.execute)}))`;
   const maySee = reader === undefined ? sql`true` : sql`(${mayDecide} or ${on(reader.view)})`;
   const undecided = sql`not exists (
-    select from flow.approval_decision as d where d.approval_id = a.approval_id and d.decided_by = ${by})`;
+    select from flow.approval_decision as d where d.approval_id = a.approval_id
+      and lower(d.decided_by) in (lower(${by}), ${LINK_OF} || lower(${by})))`;
   const [found] = await sql<{ ids: string[]; last: string | null; looked: number }[]>`
     with looked as materialized (
       select * from flow.approval as each

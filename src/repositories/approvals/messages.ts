@@ -72,6 +72,8 @@ export async function endMessage(
 /** A message as people may see it. */
 export interface MessageRow {
   number: number;
+  /** Who alone has its link. */
+  to: string | null;
   playbook: string;
   createdAt: Date;
   sentAt: Date | null;
@@ -82,16 +84,16 @@ export interface MessageRow {
 /** Messages about an approval, the newest first, at most `limit`. */
 export async function listMessages({ sql }: Database, approvalId: string, limit: number): Promise<MessageRow[]> {
   return await sql<MessageRow[]>`
-    select number, playbook, created_at as "createdAt", sent_at as "sentAt", sent_execution_id as "executionId", error
+    select number, addressee as "to", playbook, created_at as "createdAt", sent_at as "sentAt", sent_execution_id as "executionId", error
     from flow.approval_message where approval_id = ${approvalId} order by number desc limit ${limit}`;
 }
 
-/** When a message was made; undefined if it is gone. */
-export async function messageMadeAt(
+/** When a message was made, and for whom alone; undefined if it is gone. */
+export async function findMessage(
   { sql }: Database,
   { approvalId, number }: { approvalId: string; number: number },
-): Promise<Date | undefined> {
-  const [row] = await sql<{ madeAt: Date }[]>`
-    select created_at as "madeAt" from flow.approval_message where approval_id = ${approvalId} and number = ${number}`;
-  return row?.madeAt;
+): Promise<{ madeAt: Date; to: string | null } | undefined> {
+  const [row] = await sql<{ madeAt: Date; to: string | null }[]>`
+    select created_at as "madeAt", addressee as "to" from flow.approval_message where approval_id = ${approvalId} and number = ${number}`;
+  return row;
 }

@@ -124,6 +124,7 @@ export const MESSAGE_COLUMNS: readonly BulkColumn<MessageRow>[] = [
   ...columns<typeof approvalMessage, MessageRow>(approvalMessage, {
     approvalId: ({ approvalId }) => approvalId,
     number: ({ number }) => number,
+    addressee: ({ to }) => to,
     playbook: ({ playbook }) => playbook,
     input: ({ input }) => input,
   }),
@@ -165,7 +166,7 @@ export const keepDecisions = ({ rowsOf, written }: RowPlaces) => `
 
 /** Writes {@link newMessages}. */
 export const keepMessages = ({ rowsOf, written }: RowPlaces) => `
-  insert into flow.approval_message (approval_id, number, playbook, input)
-  select approval_id, number, playbook, input
+  insert into flow.approval_message (approval_id, number, addressee, playbook, input)
+  select approval_id, number, addressee, playbook, input
   from ${rowsOf("approvalMessages")} as t
   where ${written}`;

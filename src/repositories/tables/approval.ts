@@ -51,7 +51,7 @@ export const approvalDecision = flow.table(
   "approval_decision",
   {
     approvalId: id("approval_id").notNull(),
-    /** The person, as the audit log names them; `link`: a caller with a link. */
+    /** The person, as the audit log names them; `link`: a caller with a link; `link:` and an address: with the link of that addressee. */
     decidedBy: text("decided_by").notNull(),
     decision: text("decision").$type<ApprovalDecision["decision"]>().notNull(),
     decidedAt: instant("decided_at").notNull(),
@@ -73,6 +73,8 @@ export const approvalMessage = flow.table(
     approvalId: id("approval_id").notNull(),
     /** Of the approval, from 1. */
     number: integer("number").notNull(),
+    /** Who alone has its link; null: everybody who gets it. */
+    addressee: text("addressee"),
     playbook: text("playbook").notNull(),
     input: document("input").notNull(),
     createdAt: createdAt(),

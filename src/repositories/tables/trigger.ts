@@ -109,7 +109,7 @@ export const triggerFire = flow.table(
 );
 
 /**
- * The last deliveries of webhooks, for people: whoever knows an address decides how many come, so of each trigger there are some that were
+ * The last deliveries of webhooks, for people: who knows an address decides how many come, so of each trigger there are some that were
  * taken and some that were refused, and those of a busy minute share a row. Nothing depends on them.
  */
 export const triggerDelivery = flow.table(

@@ -74,10 +74,11 @@ function refusing(
   };
 }
 
-function messageOf({ number, playbook, createdAt, sentAt, executionId, error }: Message) {
+function messageOf({ number, to, playbook, createdAt, sentAt, executionId, error }: Message) {
   return {
     ...{ number, playbook, created_at: createdAt.toISOString() },
     ...defined({
+      to: to ?? undefined,
       sent_at: sentAt?.toISOString(),
       execution_id: executionId ?? undefined,
       error: error ?? undefined,

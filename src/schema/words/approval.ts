@@ -36,7 +36,7 @@ export interface ApprovalRequest {
 /** What one person has said. */
 export interface ApprovalDecision {
   decision: "approve" | "reject";
-  /** The person, as the audit log names them; `link`: a caller with a link. */
+  /** The person, as the audit log names them; `link`: a caller with a link; {@link LINK_OF} and an address: one with the link of that addressee. */
   by: string;
   /** RFC 3339. */
   at: string;
@@ -92,6 +92,8 @@ export interface ApprovalEvents {
   "approval.notified": ApprovalRef & {
     number: number;
     reason: MessageReason;
+    /** The addressee, who alone has its link; absent: everybody who gets it. */
+    to?: string;
     playbook?: string;
     input?: JsonObject;
     error?: TaskError;
@@ -104,6 +106,11 @@ export function messageLink(approvalId: string, number: number): string {
   return `approval-link-${approvalId}-${number}`;
 }
 
+/** What stands before an addressee whose link was used: that it was they is what the link says, and no login. */
+export const LINK_OF = "link:";
+/** Most addressees of a message, and most characters of one. */
+export const ADDRESSEES_MAX = 20;
+export const ADDRESSEE_CHARS_MAX = 254;
 /** Most persons that an approval may need, and most rejections: their decisions are part of the state. */
 export const PERSONS_MAX = 20;
 /** Most bytes of the data of a decision, as JSON. */

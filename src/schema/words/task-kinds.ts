@@ -135,7 +135,7 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     key: "Key of that signal, so that it is addressed by what it is about; default: one without a key.",
     when: "Which signals it takes, by `signal.data`; others are left for other steps.",
     approval:
-      "What people are asked for: `{title, description, form, approvers, required, rejections, remind_every, escalate, notify, link_login}`. `notify: {playbook, input}` tells people, `link_login: true` has them log in to use its link.",
+      "What people are asked for: `{title, description, form, approvers, required, rejections, remind_every, escalate, notify, link_login}`. `notify: {playbook, input, to}` tells people, with `to` each by a message and a link of their own, `link_login: true` has them log in to use its link.",
     on_timeout: "`continue`: a time-out is the result `{outcome: timeout}`, and no error.",
   },
   noop: { result: "The result; default `{status: ok}`." },

@@ -7,10 +7,10 @@ import {
   findApproval,
   listApprovals,
 } from "../../repositories/approvals/approvals.ts";
-import { listMessages, type MessageRow, messageMadeAt } from "../../repositories/approvals/messages.ts";
+import { findMessage, listMessages, type MessageRow } from "../../repositories/approvals/messages.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { decideUserAccess, pathRules } from "../../schema/rules/access-rules.ts";
-import type { ApprovalDecision, ApprovalStatus } from "../../schema/words/approval.ts";
+import { type ApprovalDecision, type ApprovalStatus, LINK_OF } from "../../schema/words/approval.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
@@ -67,6 +67,8 @@ export interface Approvals {
 export interface LinkedApproval {
   row: ApprovalRow;
   link: ApprovalLink;
+  /** Whose it is; null: that of everybody who has the message. */
+  to: string | null;
   /** Why it cannot be used any more, with code GONE, and what to do next; undefined: it can. */
   over: FlowError | undefined;
 }
@@ -131,15 +133,17 @@ export function createApprovals({ database, orchestrator, links, now }: Approval
     async look(token, person) {
       const link = links.linkOf(token);
       const row = link === undefined ? undefined : await findApproval(database, link.approvalId);
-      const madeAt = link === undefined ? undefined : await messageMadeAt(database, link);
-      if (link === undefined || row === undefined || madeAt === undefined) throw noLink();
+      const message = link === undefined ? undefined : await findMessage(database, link);
+      if (link === undefined || row === undefined || message === undefined) throw noLink();
       if (row.linkLogin && person === undefined) throw needsLogin();
       if (row.linkLogin && person !== undefined) checkPerson(row, person);
-      return { row, link, over: whyOver(row, link, { madeAt, now: now() }) };
+      const { madeAt, to } = message;
+      return { row, link, to, over: whyOver(row, link, { madeAt, now: now() }) };
     },
-    async decideByLink({ row, link, over }, saying, person) {
+    async decideByLink({ row, link, to, over }, saying, person) {
       if (over !== undefined) throw over;
-      const by = row.linkLogin && person !== undefined ? person.by : "link";
+      const holder = to === null ? "link" : `${LINK_OF}${to}`;
+      const by = row.linkLogin && person !== undefined ? person.by : holder;
       return await take(row, saying, by, link.number);
     },
   };

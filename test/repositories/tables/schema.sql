@@ -46,6 +46,7 @@ table approval_message
   sent_at timestamp(3) with time zone
   sent_execution_id bigint
   error text
+  addressee text
   approval_message_pkey PRIMARY KEY (approval_id, number)
   INDEX approval_message_for_work btree (created_at) WHERE (sent_at IS NULL)
 

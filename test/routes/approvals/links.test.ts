@@ -32,6 +32,12 @@ before(async () => {
   await work.register("l/tell", TELL);
   await work.register("l/plain", asking(NOTIFY));
   await work.register("l/form", asking(`${NOTIFY}, description: "a < b & **c**", ${FORM}`));
+  await work.register(
+    "l/each",
+    asking(
+      `notify: { playbook: l/tell, input: { text: "{{ approval.to }} {{ approval.url }}" }, to: "{{ workload.to }}" }, required: 2`,
+    ),
+  );
   await work.register("l/two", asking(`${NOTIFY}, required: 2`));
   await work.register("l/login", asking(`${NOTIFY}, link_login: true, approvers: { users: [Boss@Example.com] }`));
   await work.register("l/long", asking(NOTIFY, "on_timeout: continue"));
@@ -321,4 +327,85 @@ test("the audit log has each look, each decision and each refusal, and no link",
   ]);
   const [leaked] = await sql`select from auth.audit_log where audit_log::text like ${`%${path.slice(9)}%`} limit 1`;
   assert.equal(leaked, undefined);
+});
+
+/** Starts it for these addressees, and gives its approval and the link of each. */
+async function addressed(to: unknown) {
+  const id = await work.execute("l/each", { workload: { version: 7, to } });
+  let found: Body | undefined;
+  while (found === undefined)
+    found = ((await work.get(`/api/approvals?execution_id=${id}`)).body["approvals"] as Body[])[0];
+  await tellAll();
+  const approvalId = String(found["approval_id"]);
+  const sent = await messages(approvalId);
+  const texts = await Promise.all(sent.map(({ execution_id: one }) => textOf(String(one))));
+  const links = new Map(texts.map((text) => [text.split(" ")[0] ?? "", pathOf(text)]));
+  return { id, approvalId, sent, link: (name: string) => links.get(name) ?? "" };
+}
+
+test("each addressee has a link of their own, counts as one person by it, and is named in the result", async () => {
+  const { id, approvalId, sent, link } = await addressed(["Ann@example.com", "bob@example.com", "ann@example.com"]);
+  assert.deepEqual(sent.map(({ to }) => to).sort(), ["ann@example.com", "bob@example.com"]);
+  assert.deepEqual((await decide(link("ann@example.com"), { decision: "approve" })).body, { status: "open" });
+  assert.equal((await decide(link("ann@example.com"), { decision: "approve" })).status, 410);
+  assert.deepEqual((await decide(link("bob@example.com"), { decision: "approve" })).body, { status: "approved" });
+  assert.equal(((await work.runToEnd(id))["result"] as Body)["by"], "link:bob@example.com");
+  const decisions = (await work.get(`/api/approvals/${approvalId}`)).body["decisions"] as Body[];
+  assert.deepEqual(
+    decisions.map(({ by }) => by),
+    ["link:ann@example.com", "link:bob@example.com"],
+  );
+});
+
+test("an addressee does not count twice: by a later link, or logged in; and their inbox has it no more", async () => {
+  const ann = await addUser(api.database, { email: "Ann@example.com" });
+  await allow(api.database, ann, [{ allow: "l/each", can: ["execute", "view"] }]);
+  const headers = { authorization: `Bearer ${TOKENS.operator}`, "x-flow-session": ann.tokenSha256 };
+  const mine = async () => {
+    const response = await api.guarded.request("/api/approvals?mine", { headers });
+    return (((await response.json()) as Body)["approvals"] as Body[]).map((one) => one["approval_id"]);
+  };
+  const { approvalId, link } = await addressed(["ann@example.com", "bob@example.com"]);
+  assert.ok((await mine()).includes(approvalId));
+  assert.equal((await decide(link("ann@example.com"), { decision: "approve" })).status, 200);
+  assert.ok(!(await mine()).includes(approvalId));
+  const again = await decide(`/api/approvals/${approvalId}/decide`, { decision: "approve" }, headers);
+  assert.equal(again.status, 409, JSON.stringify(again.body));
+
+  const other = await addressed(["ann@example.com", "bob@example.com"]);
+  assert.equal(
+    (await decide(`/api/approvals/${other.approvalId}/decide`, { decision: "approve" }, headers)).status,
+    200,
+  );
+  const late = await decide(other.link("ann@example.com"), { decision: "approve" });
+  assert.equal(late.status, 409, JSON.stringify(late.body));
+  assert.equal((await work.get(`/api/approvals/${other.approvalId}`)).body["status"], "open");
+});
+
+test("addressees that are none send nothing and say why in the log; twenty are told, one more is not", async () => {
+  const many = (count: number) => Array.from({ length: count }, (_, index) => `p${index}@example.com`);
+  for (const wrong of [[], "nobody", ["a@example.com", ""], [7], many(21)]) {
+    const { id, sent } = await addressed(wrong);
+    assert.deepEqual(sent, []);
+    const { body } = await work.get(`/api/executions/${id}/events?event_type=approval.notified`);
+    assert.match(JSON.stringify(body), /`to` must be 1 to 20 e-mail addresses/);
+  }
+  assert.equal((await addressed(many(20))).sent.length, 20);
+  assert.equal((await addressed("one@example.com")).sent.length, 1);
+});
+
+test("who has decided is not reminded, the others are", async () => {
+  const notify = `{ playbook: l/tell, input: { text: "{{ approval.to }} {{ approval.url }}" }, to: [ann@example.com, bob@example.com] }`;
+  await work.register("l/remind", asking(`required: 2, remind_every: 1, notify: ${notify}`));
+  const { approvalId } = await opened("l/remind");
+  const first = (await messages(approvalId)).find(({ to }) => to === "ann@example.com");
+  const link = pathOf(await textOf(String(first?.["execution_id"])));
+  assert.equal((await decide(link, { decision: "approve" })).status, 200);
+  const before = (await messages(approvalId)).length;
+  let later: Body[] = [];
+  while (later.length < 2) {
+    await api.service.orchestrator.recovery.wake();
+    later = (await messages(approvalId)).slice(0, -before);
+  }
+  assert.deepEqual(new Set(later.map(({ to }) => to)), new Set(["bob@example.com"]));
 });

@@ -38,7 +38,12 @@ const Decision = v.picklist(["approve", "reject"]);
 
 const DecisionAnswer = v.object({
   decision: Decision,
-  by: v.pipe(v.string(), v.description("The person; `operator`: an operator's token; `link`: a caller with a link.")),
+  by: v.pipe(
+    v.string(),
+    v.description(
+      "The person; `operator`: an operator's token; `link`: a caller with a link; `link:` and an address: with that addressee's link.",
+    ),
+  ),
   at: Timestamp,
   data: v.exactOptional(v.pipe(JsonValue, v.description("For those who may view the playbook."))),
   comment: v.exactOptional(v.string()),
@@ -75,6 +80,7 @@ export const ApprovalAnswer = v.object({
       v.array(
         v.object({
           number: count,
+          to: v.exactOptional(v.pipe(v.string(), v.description("The addressee, who alone has its link."))),
           playbook: v.string(),
           created_at: Timestamp,
           sent_at: v.exactOptional(Timestamp),

@@ -85,9 +85,9 @@ function createApprovalRows(): ApprovalRows {
     note(event, state) {
       if (event.type === "approval.reminded") return;
       if (event.type === "approval.notified") {
-        const { approval_id: approvalId, number, playbook, input = {} } = event;
+        const { approval_id: approvalId, number, to, playbook, input = {} } = event;
         messages ??= [];
-        if (playbook !== undefined) messages.push({ approvalId, number, playbook, input });
+        if (playbook !== undefined) messages.push({ approvalId, number, ...defined({ to }), playbook, input });
         return;
       }
       const change = changeOf(event.approval_id);
