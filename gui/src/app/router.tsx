@@ -7,6 +7,7 @@ import {
 } from "@tanstack/react-router";
 import { ACCESS_TABS, type AccessTab } from "../access/tabs.ts";
 import type { ApprovalView } from "../api/approvals.ts";
+import { executionDetail, queries } from "../api/queries.ts";
 import { PUBLIC_PATH } from "../api/session.ts";
 import { STATS_SPANS, type StatsSpan } from "../api/stats.ts";
 import type { TriggerItem } from "../api/triggers.ts";
@@ -130,6 +131,12 @@ const execution = createRoute({
     from: id(search["from"]),
     until: id(search["until"]),
   }),
+  // It is read while the code of the page is loaded; not when a pointer only rests on a link.
+  loader: ({ params, preload }) => {
+    if (!preload) void queries.prefetchQuery(executionDetail(params.executionId));
+  },
+  // Another view of the same execution needs nothing anew.
+  shouldReload: false,
   component: lazyRouteComponent(() => import("../execution/page/page.tsx"), "ExecutionPage"),
 });
 

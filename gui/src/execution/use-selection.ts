@@ -6,7 +6,21 @@ const route = getRouteApi("/executions/$executionId");
 
 /** What is chosen on the page of an execution, the same in each of its views: it stands in the address. */
 export function useSelection(execution: Execution) {
-  const { step, command, iteration, in: inId, failed, run, beside } = route.useSearch();
+  // Only what chooses: another view or stretch of time draws nothing anew here.
+  const {
+    step,
+    command,
+    iteration,
+    in: inId,
+    failed,
+    run,
+    beside,
+  } = route.useSearch({
+    select: ({ step, command, iteration, in: inId, failed, run, beside }) => ({
+      ...{ step, command, iteration, in: inId, failed, run, beside },
+    }),
+    structuralSharing: true,
+  });
   const navigate = route.useNavigate();
   return {
     /** What was chosen; before anything was, what tells most. */

@@ -5,6 +5,7 @@ import type { Execution, Step } from "../../api/types.ts";
 import { Ago } from "../../parts/now.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { StateSign } from "../state-sign.tsx";
+import { countText } from "../traced/count-text.ts";
 import type { Moment } from "../traced/use-traced.ts";
 import { attemptsOf } from "./attempts.ts";
 import { inOrder, stepEvents } from "./step-events.ts";
@@ -35,8 +36,8 @@ export function LoopSummary({
   return (
     <>
       <p>
-        {done.toLocaleString("en")} of {total === null ? "an unknown number of" : total.toLocaleString("en")} items done
-        {failed > 0 && `, ${failed.toLocaleString("en")} failed`}.
+        {countText(done)} of {total === null ? "an unknown number of" : countText(total)} items done
+        {failed > 0 && `, ${countText(failed)} failed`}.
       </p>
       {moment === undefined && step.overridden_iterations !== undefined && (
         <EndedByHand iterations={step.overridden_iterations} />
@@ -56,16 +57,14 @@ export function LoopSummary({
                   replace
                   resetScroll={false}
                 >
-                  Item {(iteration ?? 0).toLocaleString("en")}
+                  Item {countText(iteration ?? 0)}
                 </Link>
                 <span className="quiet">{message}</span>
               </li>
             ))}
           </ul>
           {items.length > LISTED_MAX && (
-            <p className="quiet">
-              and {(items.length - LISTED_MAX).toLocaleString("en")} more: the trace has all of them.
-            </p>
+            <p className="quiet">and {countText(items.length - LISTED_MAX)} more: the trace has all of them.</p>
           )}
         </>
       )}
@@ -85,7 +84,7 @@ function EndedByHand({ iterations }: { iterations: NonNullable<Step["overridden_
         {iterations.map(({ iteration, action, by, reason, at }) => (
           <li key={iteration}>
             <span>
-              Item {iteration.toLocaleString("en")} {ENDED[action]} by {by ?? "hand"}, <Ago at={at} />
+              Item {countText(iteration)} {ENDED[action]} by {by ?? "hand"}, <Ago at={at} />
             </span>
             <span className="quiet wrap">{reason}</span>
           </li>

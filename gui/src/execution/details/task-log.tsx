@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { CopyButton } from "../../parts/copy.tsx";
 import type { TaskLines } from "../summary/task-runs.ts";
+import { countText } from "../traced/count-text.ts";
 
 /** Pixels from the end within which new lines pull the view along. */
 const NEAR_PX = 40;
@@ -34,7 +35,7 @@ export function TaskLog({
         </h3>
         {lines.length > 0 && <CopyButton label="Copy log" text={() => written.join("\n")} />}
       </div>
-      {dropped > 0 && <p className="quiet">{dropped.toLocaleString("en")} earlier lines were not kept.</p>}
+      {dropped > 0 && <p className="quiet">{countText(dropped)} earlier lines were not kept.</p>}
       {lines.length > 0 && (
         <section
           className="log"
@@ -54,7 +55,7 @@ export function TaskLog({
 }
 
 function linesText(count: number, isCut: boolean): string {
-  const text = `${count.toLocaleString("en")} line${count === 1 ? "" : "s"}`;
+  const text = `${countText(count)} line${count === 1 ? "" : "s"}`;
   return isCut ? `${text}, then the traceback` : text;
 }
 

@@ -27,8 +27,11 @@ export interface Marks {
   pageOf(eventId: number): number;
   /** Numbers of the pages that may hold events between two moments, milliseconds since 1970. */
   pagesBetween(from: number, to: number): { first: number; last: number };
-  /** Counts new events. `onChange` is called after each part that found more. Rejects if they cannot be read. */
-  grow(onChange: () => void, signal: AbortSignal): Promise<void>;
+  /**
+   * Counts new events. `onChange` is called after each part that found more. It stops before the end where `isOn` says no after a
+   * part. Rejects if they cannot be read.
+   */
+  grow(onChange: () => void, signal: AbortSignal, isOn?: () => boolean): Promise<void>;
 }
 
 /** A table of contents of which `read` gives a part. */
@@ -55,8 +58,8 @@ export function createMarks(
       const end = marks.findIndex((mark) => Date.parse(mark.created_at) > to);
       return { first: first < 0 ? lastPage() : first, last: end < 0 ? lastPage() : Math.min(end, lastPage()) };
     },
-    async grow(onChange, signal) {
-      for (let more = true; more; ) {
+    async grow(onChange, signal, isOn = () => true) {
+      for (let more = true; more && (count === 0 || isOn()); ) {
         const answer = await read(last, count, signal);
         signal.throwIfAborted();
         const hasChanged = answer.count !== count || (!isCounted && !answer.more);

@@ -3,14 +3,15 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import type { Execution, Step } from "../../api/types.ts";
 import { ProblemPanel } from "../../parts/problem.tsx";
-import { graphOf } from "../traced/arcs.ts";
+import { type Drawn, graphOf } from "../traced/arcs.ts";
+import { countText } from "../traced/count-text.ts";
 import { mostTelling } from "../traced/most-telling.ts";
 import { runDocument } from "../traced/run-document.ts";
 import type { TracedExecution } from "../traced/trace-row.ts";
 import { type Moment, useTraced } from "../traced/use-traced.ts";
 import { useSelection } from "../use-selection.ts";
 import { Drawing, type DrawingActions } from "./drawing.tsx";
-import { around, type Drawn, WHOLE_MAX } from "./neighbourhood.ts";
+import { around, WHOLE_MAX } from "./neighbourhood.ts";
 import { itemsOf, type Shown } from "./shown.ts";
 
 const NOTHING: DrawingActions = { chosen: undefined, onStep: undefined, onFold: undefined };
@@ -126,8 +127,8 @@ function LeftOut({ whole, near, centre }: { whole: Drawn; near: Drawn; centre: s
   if (near.steps.length >= whole.steps.length) return null;
   return (
     <p className="quiet">
-      {whole.steps.length.toLocaleString("en")} steps are too many for one picture: these are the {near.steps.length}{" "}
-      nearest to <strong>{centre ?? whole.steps[0]?.name}</strong>.
+      {countText(whole.steps.length)} steps are too many for one picture: these are the {near.steps.length} nearest to{" "}
+      <strong>{centre ?? whole.steps[0]?.name}</strong>.
     </p>
   );
 }

@@ -1,15 +1,9 @@
-import type { Arc, GraphStep } from "../traced/arcs.ts";
+import type { Drawn } from "../traced/arcs.ts";
 
 /** Most steps for which a playbook is drawn as a whole: larger graphs are slow to lay out and unreadable. */
 export const WHOLE_MAX = 400;
 /** Steps that are drawn of a larger one. */
 export const AROUND_MAX = 150;
-
-/** Steps and arrows. */
-export interface Drawn {
-  steps: GraphStep[];
-  arcs: Arc[];
-}
 
 /** What is drawn of a playbook: all of it while it is small, else the steps that are nearest to `centre`, along arrows. */
 export function around({ steps, arcs }: Drawn, centre: string | undefined): Drawn {

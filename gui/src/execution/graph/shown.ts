@@ -1,7 +1,7 @@
 import type { Execution, Step } from "../../api/types.ts";
+import type { Drawn } from "../traced/arcs.ts";
 import type { StepRunTrace } from "../traced/step-traces.ts";
 import { BOX, INNER, type Sketch } from "./layout.ts";
-import type { Drawn } from "./neighbourhood.ts";
 
 /** An arrow that was taken, and how often. */
 export type TakenArc = NonNullable<Execution["arcs"]>[number];

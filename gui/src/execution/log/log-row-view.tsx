@@ -3,6 +3,7 @@ import { ChevronDown, ChevronRight } from "lucide-react";
 import type { ReactNode } from "react";
 import { clockText, durationText } from "../../parts/time.ts";
 import { StateSign } from "../state-sign.tsx";
+import { countText } from "../traced/count-text.ts";
 import type { LogRow } from "./log-rows.ts";
 
 /** How rows are shown. */
@@ -68,7 +69,7 @@ export function LogRowView({
   if (row.is === "dropped") {
     return (
       <div className="log-section quiet" style={indent}>
-        {row.count.toLocaleString("en")} earlier lines were not kept.
+        {countText(row.count)} earlier lines were not kept.
       </div>
     );
   }
@@ -143,7 +144,7 @@ function StepHead({
         {row.step}
       </Link>
       <span className="quiet">
-        {row.count.toLocaleString("en")} {row.count === 1 ? "line" : "lines"}
+        {countText(row.count)} {row.count === 1 ? "line" : "lines"}
       </span>
       <span className="quiet number end">{durationText(Math.max(0, row.to - row.from))}</span>
     </div>

@@ -9,6 +9,7 @@ import {
   WrapText,
 } from "lucide-react";
 import type { ReactNode } from "react";
+import { countText } from "../traced/count-text.ts";
 import type { Level } from "./sections.ts";
 
 /** What the tools of the log show and change. */
@@ -57,7 +58,7 @@ export function LogTools(props: LogToolsProps): ReactNode {
       </label>
       {left > 0 && (
         <button type="button" className="quiet" onClick={onReadAll}>
-          Read {left.toLocaleString("en")} long {left === 1 ? "log" : "logs"}
+          Read {countText(left)} long {left === 1 ? "log" : "logs"}
         </button>
       )}
       <div className="row tight end">
@@ -106,7 +107,7 @@ function Search({ text, onText, found, place, onGo }: LogToolsProps): ReactNode 
       />
       {text !== "" && (
         <span className="quiet number" role="status">
-          {found === 0 ? "no line" : `${(place + 1).toLocaleString("en")} of ${found.toLocaleString("en")}`}
+          {found === 0 ? "no line" : `${countText(place + 1)} of ${countText(found)}`}
         </span>
       )}
       {text !== "" && (

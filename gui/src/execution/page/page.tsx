@@ -1,7 +1,8 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense } from "react";
+import { lazy, memo, type ReactNode, Suspense, useDeferredValue } from "react";
 import "../../styles/run.css";
 import "../../styles/run-page.css";
+import type { Execution } from "../../api/types.ts";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { Compare } from "../compare.tsx";
 import { Data } from "../data.tsx";
@@ -11,6 +12,7 @@ import { Lineage } from "../lineage-tree.tsx";
 import { Answer } from "../summary/answer.tsx";
 import { EXECUTION_TABS, type ExecutionTab } from "../tabs.ts";
 import { Trace } from "../trace/trace.tsx";
+import type { Moment } from "../traced/use-traced.ts";
 import { Replay, ReplayButton, usePast } from "../travel/travel.tsx";
 import { useLiveExecution } from "../use-live.ts";
 
@@ -65,16 +67,41 @@ export function ExecutionPage(): ReactNode {
         {at === undefined && <ReplayButton execution={execution} />}
       </div>
       {at !== undefined && <Replay execution={execution} past={past} at={at} />}
-      <Suspense fallback={<p className="quiet">Loading …</p>}>
-        {tab === "trace" && <Trace key={executionId} execution={shown} moment={moment} />}
-        {tab === "graph" && <Graph key={executionId} execution={shown} moment={moment} />}
-        {tab === "log" && <Log key={executionId} execution={shown} moment={moment} />}
-        {tab === "data" && <Data execution={shown} />}
-        {tab === "files" && <Files execution={execution} />}
-        {tab === "events" && <Events execution={execution} />}
-        {tab === "compare" && <Compare execution={execution} />}
-        {tab === "lineage" && <Lineage execution={execution} />}
-      </Suspense>
+      <Views tab={tab} execution={execution} shown={shown} moment={moment} />
     </div>
   );
 }
+
+interface ViewProps {
+  tab: ExecutionTab;
+  execution: Execution;
+  /** As it is looked at: now, or at a moment of the past. */
+  shown: Execution;
+  moment: Moment | undefined;
+}
+
+/**
+ * The chosen view. One of thousands of rows is made in slices: after the answer, which is drawn at once, and while what was pressed shows
+ * that it was.
+ */
+function Views({ tab, ...of }: ViewProps): ReactNode {
+  const drawn = useDeferredValue<ExecutionTab | null>(tab, null);
+  return drawn !== null && <View tab={drawn} {...of} />;
+}
+
+/** One view of an execution. Another look at the same execution's tabs or answer leaves it alone. */
+const View = memo(({ tab, execution, shown, moment }: ViewProps): ReactNode => {
+  const id = execution.execution_id;
+  return (
+    <Suspense fallback={<p className="quiet">Loading …</p>}>
+      {tab === "trace" && <Trace key={id} execution={shown} moment={moment} />}
+      {tab === "graph" && <Graph key={id} execution={shown} moment={moment} />}
+      {tab === "log" && <Log key={id} execution={shown} moment={moment} />}
+      {tab === "data" && <Data execution={shown} />}
+      {tab === "files" && <Files execution={execution} />}
+      {tab === "events" && <Events execution={execution} />}
+      {tab === "compare" && <Compare execution={execution} />}
+      {tab === "lineage" && <Lineage execution={execution} />}
+    </Suspense>
+  );
+});

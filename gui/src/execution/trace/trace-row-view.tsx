@@ -3,7 +3,7 @@
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the keys of a row are heard by the tree
 import { Link } from "@tanstack/react-router";
 import { ChevronDown, ChevronRight } from "lucide-react";
-import type { CSSProperties, ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import { durationText } from "../../parts/time.ts";
 import { StateSign } from "../state-sign.tsx";
 import { ToolIcon } from "../tool-icon.tsx";
@@ -33,65 +33,71 @@ export function selectionOf(row: TraceRow, rootId: string): Selection {
 }
 
 /** One row: what it is, what it did when, and how long it took. */
-export function TraceRowView({
-  id,
-  row,
-  rootId,
-  view,
-  style,
-  isChosen,
-  isSingle,
-  onChoose,
-  onToggle,
-}: {
-  id: string;
-  row: TraceRow;
-  rootId: string;
-  view: Span;
-  style: CSSProperties;
-  isChosen: boolean;
-  /** No row of the trace can be unfolded: no room is kept for it. */
-  isSingle: boolean;
-  onChoose(): void;
-  onToggle(): void;
-}): ReactNode {
-  const pieces = row.pieces();
-  const span = row.span();
-  const isOff = row.state === "UNREACHED" || row.state === "SKIPPED" || row.state === "PENDING";
-  return (
-    <div
-      id={id}
-      role="row"
-      className={`trace-row ${isOff ? "off" : ""}`}
-      style={style}
-      data-kind={row.kind}
-      aria-level={row.depth + 1}
-      aria-selected={isChosen}
-      {...(row.canUnfold && { "aria-expanded": row.isOpen })}
-      onClick={onChoose}
-    >
+export const TraceRowView = memo(
+  ({
+    id,
+    index,
+    row,
+    rootId,
+    view,
+    top,
+    isChosen,
+    isSingle,
+    onChoose,
+    onToggle,
+  }: {
+    id: string;
+    /** Its number, from 0. */
+    index: number;
+    row: TraceRow;
+    rootId: string;
+    view: Span;
+    /** How far from the top it stands, pixels. */
+    top: number;
+    isChosen: boolean;
+    /** No row of the trace can be unfolded: no room is kept for it. */
+    isSingle: boolean;
+    onChoose(index: number): void;
+    onToggle(row: TraceRow): void;
+  }): ReactNode => {
+    const pieces = row.pieces();
+    const span = row.span();
+    const isOff = row.state === "UNREACHED" || row.state === "SKIPPED" || row.state === "PENDING";
+    return (
       <div
-        role="gridcell"
-        className="trace-name"
-        style={{ paddingLeft: `${Math.min(row.depth, INDENTED_MAX) * 20}px` }}
+        id={id}
+        role="row"
+        className={`trace-row ${isOff ? "off" : ""}`}
+        style={{ top }}
+        data-kind={row.kind}
+        aria-level={row.depth + 1}
+        aria-selected={isChosen}
+        {...(row.canUnfold && { "aria-expanded": row.isOpen })}
+        onClick={() => onChoose(index)}
       >
-        {!isSingle && <Fold row={row} onToggle={onToggle} />}
-        <StateSign of={row.state} />
-        {row.kind === "step" || row.kind === "call" ? <ToolIcon kinds={row.toolKinds} /> : null}
-        <Name row={row} rootId={rootId} />
-        <span className="note" title={row.note}>
-          {row.note}
-        </span>
+        <div
+          role="gridcell"
+          className="trace-name"
+          style={{ paddingLeft: `${Math.min(row.depth, INDENTED_MAX) * 20}px` }}
+        >
+          {!isSingle && <Fold row={row} onToggle={() => onToggle(row)} />}
+          <StateSign of={row.state} />
+          {row.kind === "step" || row.kind === "call" ? <ToolIcon kinds={row.toolKinds} /> : null}
+          <Name row={row} rootId={rootId} />
+          <span className="note" title={row.note}>
+            {row.note}
+          </span>
+        </div>
+        <div role="gridcell" className="trace-lane" aria-label={barText(pieces, span)}>
+          <TraceBar pieces={pieces} view={view} />
+        </div>
+        <div role="gridcell" className="trace-time number">
+          {span !== undefined && durationText(span.to - span.from)}
+        </div>
       </div>
-      <div role="gridcell" className="trace-lane" aria-label={barText(pieces, span)}>
-        <TraceBar pieces={pieces} view={view} />
-      </div>
-      <div role="gridcell" className="trace-time number">
-        {span !== undefined && durationText(span.to - span.from)}
-      </div>
-    </div>
-  );
-}
+    );
+  },
+);
 
 function Name({ row, rootId }: { row: TraceRow; rootId: string }): ReactNode {
   if (row.kind === "note") return <span className="quiet">{row.name}</span>;

@@ -1,10 +1,12 @@
 // biome-ignore-all lint/a11y/useSemanticElements: rows that are drawn where they are seen are no table of the browser's
+
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { Minus, Plus, Scan } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { Execution } from "../../api/types.ts";
 import { useNow } from "../../parts/now.tsx";
 import { Details } from "../details/details.tsx";
+import { countText } from "../traced/count-text.ts";
 import type { Span } from "../traced/pieces.ts";
 import type { TraceInput, TraceRow } from "../traced/trace-row.ts";
 import { type Moment, useTraced } from "../traced/use-traced.ts";
@@ -53,7 +55,7 @@ export function Trace({ execution, moment }: { execution: Execution; moment: Mom
           <Filter execution={execution} filter={filter} onFilter={setFilter} selection={selection} />
           {reading !== undefined && reading.of > 2_000 && (
             <span className="quiet number" role="status">
-              Reading the log: {reading.read.toLocaleString("en")} of {reading.of.toLocaleString("en")} events
+              Reading the log: {countText(reading.read)} of {countText(reading.of)} events
             </span>
           )}
           <ZoomButtons zoom={zoom} />
@@ -101,7 +103,7 @@ function Filter({
   return (
     <>
       <span className="quiet">
-        {steps.length.toLocaleString("en")} {steps.length === 1 ? "step" : "steps"}
+        {countText(steps.length)} {steps.length === 1 ? "step" : "steps"}
       </span>
       {steps.length >= FILTERED_MIN && (
         <input
@@ -158,6 +160,8 @@ function ZoomButtons({ zoom: { by, all, isZoomed } }: { zoom: Zoom }): ReactNode
   );
 }
 
+type Chooses = Pick<ReturnType<typeof useSelection>, "step" | "command" | "iteration" | "in">;
+
 interface RowsProps {
   rows: readonly TraceRow[];
   rootId: string;
@@ -176,7 +180,7 @@ function Rows({ rows, rootId, selection, zoom, start, onToggle, onFold }: RowsPr
     estimateSize: () => ROW_PX,
     overscan: 12,
   });
-  const chosen = rows.findIndex((row) => isChosen(row, selection, rootId));
+  const chosen = useChosen(rows, selection, rootId);
   useFirstSight(chosen, (index) => virtual.scrollToIndex(index, { align: "auto" }));
   const go = (index: number) => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
@@ -184,12 +188,13 @@ function Rows({ rows, rootId, selection, zoom, start, onToggle, onFold }: RowsPr
     virtual.scrollToIndex(rows.indexOf(row), { align: "auto" });
     selection.choose(selectionOf(row, rootId));
   };
+  const acts = useSameActs(go, onToggle);
   const onKey = (event: KeyboardEvent) => {
     const row = rows[chosen];
     const done = treeKey(event.key, { row, chosen, count: rows.length, go, onToggle, onFold, zoom, rows });
     if (done) event.preventDefault();
   };
-  const isSingle = !rows.some(({ canUnfold }) => canUnfold);
+  const isSingle = useMemo(() => !rows.some(({ canUnfold }) => canUnfold), [rows]);
   const items = virtual.getVirtualItems();
   const isChosenDrawn = items.some(({ index }) => index === chosen);
   return (
@@ -219,14 +224,14 @@ function Rows({ rows, rootId, selection, zoom, start, onToggle, onFold }: RowsPr
                 <TraceRowView
                   key={row.key}
                   id={rowId(index)}
+                  index={index}
                   row={row}
                   rootId={rootId}
                   view={zoom.view}
-                  style={{ top }}
+                  top={top}
                   isChosen={index === chosen}
                   isSingle={isSingle}
-                  onChoose={() => go(index)}
-                  onToggle={() => onToggle(row)}
+                  {...acts}
                 />
               )
             );
@@ -236,6 +241,26 @@ function Rows({ rows, rootId, selection, zoom, start, onToggle, onFold }: RowsPr
       {rows.length === 0 && <p className="none quiet">No step has this name or state.</p>}
     </>
   );
+}
+
+/** The number of the chosen row; -1 where it is not among them. */
+function useChosen(rows: readonly TraceRow[], selection: Chooses, rootId: string): number {
+  const { step, command, iteration, in: inId } = selection;
+  return useMemo(
+    () => rows.findIndex((row) => isChosen(row, { step, command, iteration, in: inId }, rootId)),
+    [rows, step, command, iteration, inId, rootId],
+  );
+}
+
+/** The same functions for each drawing, so that a row is drawn anew only when it has changed. */
+function useSameActs(choose: (index: number) => void, toggle: (row: TraceRow) => void) {
+  const latest = useRef({ choose, toggle });
+  useEffect(() => {
+    latest.current = { choose, toggle };
+  });
+  const onChoose = useCallback((index: number) => latest.current.choose(index), []);
+  const onToggle = useCallback((row: TraceRow) => latest.current.toggle(row), []);
+  return { onChoose, onToggle };
 }
 
 /** A user who opens a link finds the row in sight; later changes of the rows do not move them. */
@@ -263,9 +288,18 @@ function rowId(index: number): string {
   return `trace-row-${index}`;
 }
 
-function isChosen(row: TraceRow, selection: ReturnType<typeof useSelection>, rootId: string): boolean {
-  const { step, command, iteration, in: inId } = selection;
-  if (row.kind === "note" || row.kind === "range") return false;
+function isChosen(
+  row: TraceRow,
+  {
+    step,
+    command,
+    iteration,
+    in: inId,
+  }: Pick<ReturnType<typeof useSelection>, "step" | "command" | "iteration" | "in">,
+  rootId: string,
+): boolean {
+  // Of ten thousand rows nearly all are of another step or kind.
+  if (row.step !== step || row.kind === "note" || row.kind === "range") return false;
   const of = selectionOf(row, rootId);
   return (
     of.step === step &&

@@ -1,4 +1,5 @@
 import { getRouteApi } from "@tanstack/react-router";
+import { useMemo } from "react";
 import type { Span } from "../traced/pieces.ts";
 
 const route = getRouteApi("/executions/$executionId");
@@ -7,13 +8,15 @@ const LEAST_MS = 20;
 
 /** The visible range of time, from the address, between the execution's start and its end or now. */
 export function useZoom(start: number, end: number) {
-  const { from, until } = route.useSearch();
+  const { from, until } = route.useSearch({
+    select: ({ from, until }) => ({ from, until }),
+    structuralSharing: true,
+  });
   const navigate = route.useNavigate();
-  const view: Span = {
-    from: start + Math.min(Number(from ?? 0), end - start - 1),
-    to: Math.min(end, start + (until === undefined ? end - start : Number(until))),
-  };
-  if (view.to <= view.from) view.to = view.from + 1;
+  const low = start + Math.min(Number(from ?? 0), end - start - 1);
+  const high = Math.max(low + 1, Math.min(end, start + (until === undefined ? end - start : Number(until))));
+  // The same object while it is the same range: rows are drawn anew for another one.
+  const view = useMemo((): Span => ({ from: low, to: high }), [low, high]);
   const show = (wanted: Span | undefined) => {
     const isAll = wanted === undefined || (wanted.from <= start && wanted.to >= end);
     const offsets = isAll

@@ -10,12 +10,27 @@ export interface Arc {
 export interface GraphStep {
   name: string;
   /** Kinds of its tools. */
-  kinds: string[];
+  kinds: readonly string[];
   isLoop: boolean;
 }
 
+/** The part of a playbook that is drawn. */
+export interface Drawn {
+  steps: readonly GraphStep[];
+  arcs: readonly Arc[];
+}
+
+/** Trace, details and graph ask for the same document: of a thousand steps each would read it for 15 ms. */
+const known = new WeakMap<object, Drawn>();
+
 /** The steps and arrows of a document, in every form that `next` can have. What is not understood is left out. */
-export function graphOf(payload: Readonly<Record<string, unknown>>): { steps: GraphStep[]; arcs: Arc[] } {
+export function graphOf(payload: Readonly<Record<string, unknown>>): Drawn {
+  const found = known.get(payload) ?? readGraph(payload);
+  known.set(payload, found);
+  return found;
+}
+
+function readGraph(payload: Readonly<Record<string, unknown>>): Drawn {
   const workflow = Array.isArray(payload["workflow"]) ? payload["workflow"] : [];
   const steps: GraphStep[] = [];
   const arcs: Arc[] = [];

@@ -63,12 +63,14 @@ const UNREAD = "";
 export function createTraceFold(): TraceFold {
   const steps: StepTraces = new Map();
   const commands = new Map<string, { command: CommandTrace; run: StepRunTrace }>();
+  // A step of a circle may have thousands of runs.
+  const runs = new Map<string, StepRunTrace>();
   const placeOf = (event: TraceEvent, commandId: string) => {
     const known = commands.get(commandId);
     // Pages come in any order: the issue of a command may be read after its end.
     if (known !== undefined && (known.run.id !== UNREAD || event.stepRunId === undefined)) return known;
-    const run = runOf(steps, event.step, event.stepRunId ?? UNREAD);
-    if (known !== undefined) return moved(steps, event.step, known, run);
+    const run = runOf(steps, runs, event.step, event.stepRunId ?? UNREAD);
+    if (known !== undefined) return moved(steps, runs, event.step, known, run);
     const made = { command: freshCommand(commandId), run };
     run.commands.push(made.command);
     commands.set(commandId, made);
@@ -91,18 +93,20 @@ export function stepTracesOf(events: Iterable<TraceEvent>, until = Number.POSITI
   return fold.steps;
 }
 
-function runOf(steps: StepTraces, step: string, id: string): StepRunTrace {
-  const runs = steps.get(step) ?? [];
-  steps.set(step, runs);
-  const known = runs.find((run) => run.id === id);
+function runOf(steps: StepTraces, runs: Map<string, StepRunTrace>, step: string, id: string): StepRunTrace {
+  const known = runs.get(`${step}/${id}`);
   if (known !== undefined) return known;
   const made: StepRunTrace = { id, commands: [], iterations: new Map() };
-  runs.push(made);
+  runs.set(`${step}/${id}`, made);
+  const own = steps.get(step);
+  if (own === undefined) steps.set(step, [made]);
+  else own.push(made);
   return made;
 }
 
 function moved(
   steps: StepTraces,
+  runs: Map<string, StepRunTrace>,
   step: string,
   known: { command: CommandTrace; run: StepRunTrace },
   run: StepRunTrace,
@@ -116,11 +120,13 @@ function moved(
     run.iterations.set(index, iteration);
   }
   const { run: left } = known;
-  if (left.commands.length === 0)
+  if (left.commands.length === 0) {
+    runs.delete(`${step}/${left.id}`);
     steps.set(
       step,
       (steps.get(step) ?? []).filter((each) => each !== left),
     );
+  }
   known.run = run;
   return known;
 }

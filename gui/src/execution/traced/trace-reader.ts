@@ -36,21 +36,11 @@ export interface TraceReader {
 
 /** A reader of one log. */
 export function createTraceReader(source: LogSource): TraceReader {
-  const listeners = new Set<() => void>();
   const pages = createPages(source);
-  let version = 0;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const news = createNews();
   let aborter: AbortController | undefined;
   let isReading = false;
   let isGrown = false;
-  const tell = () => {
-    timer = undefined;
-    version += 1;
-    for (const listener of listeners) listener();
-  };
-  const tellSoon = () => {
-    timer ??= setTimeout(tell, TOLD_MS);
-  };
   const run = async (signal: AbortSignal) => {
     if (isReading) return;
     isReading = true;
@@ -63,14 +53,14 @@ export function createTraceReader(source: LogSource): TraceReader {
         const [page] = pages.open();
         if (page === undefined) continue;
         await pages.read(page, signal);
-        tellSoon();
+        news.tellSoon();
       }
     } catch {
       // A user who may not read the log sees the steps without their parts; a lost connection is tried again with the next growth.
     } finally {
       if (!signal.aborted) {
         isReading = false;
-        tellSoon();
+        news.tellSoon();
       }
     }
   };
@@ -78,18 +68,16 @@ export function createTraceReader(source: LogSource): TraceReader {
     if (aborter !== undefined) void run(aborter.signal);
   };
   return {
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    version: () => version,
+    ...{ subscribe: news.subscribe, version: news.version },
     ...{ traces: pages.traces, events: pages.events, isRead: pages.isRead, progress: pages.progress },
     grow() {
       isGrown = true;
       go();
     },
     want(span) {
-      if (pages.want(span)) go();
+      pages.want(span);
+      isGrown = true;
+      go();
     },
     open() {
       aborter = new AbortController();
@@ -99,10 +87,36 @@ export function createTraceReader(source: LogSource): TraceReader {
       return () => {
         aborter?.abort();
         aborter = undefined;
-        clearTimeout(timer);
-        timer = undefined;
+        news.stop();
       };
     },
+  };
+}
+
+/** Who listens for new pages: they are told at a limited rate. */
+function createNews() {
+  const listeners = new Set<() => void>();
+  let version = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = () => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  const tell = () => {
+    timer = undefined;
+    version += 1;
+    for (const listener of listeners) listener();
+  };
+  return {
+    subscribe(listener: () => void) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    version: () => version,
+    tellSoon() {
+      timer ??= setTimeout(tell, TOLD_MS);
+    },
+    stop,
   };
 }
 
@@ -112,10 +126,15 @@ function createPages(source: LogSource) {
   const fold = createTraceFold();
   const events: TraceEvent[] = [];
   const done = new Map<number, { count: number; last: number }>();
+  const spans: Span[] = [];
   const wanted = new Set<number>();
 
   const pageCount = () => Math.ceil(marks.count() / PAGE);
   const isWhole = () => pageCount() <= WHOLE_PAGES_MAX;
+  const wantPages = (span: Span) => {
+    const { first, last } = marks.pagesBetween(span.from - CLOCKS_MS, span.to + CLOCKS_MS);
+    for (let page = first; page <= last; page += 1) wanted.add(page);
+  };
   const lackOf = (page: number) => marks.sizeOf(page) - (done.get(page)?.count ?? 0);
   const open = () => {
     const pages = isWhole() ? Array.from({ length: pageCount() }, (_, page) => page) : [...wanted].slice(0, PAGES_MAX);
@@ -124,7 +143,15 @@ function createPages(source: LogSource) {
   return {
     /** Those that are wanted and not yet read. */
     open,
-    grow: (signal: AbortSignal) => marks.grow(() => undefined, signal),
+    /** Counts new events; of a log that is too long to be read as a whole not to its end before a stretch of it is looked at. */
+    async grow(signal: AbortSignal) {
+      await marks.grow(
+        () => undefined,
+        signal,
+        () => spans.length > 0 || isWhole(),
+      );
+      for (const span of marks.isCounted() ? spans : []) wantPages(span);
+    },
     async read(page: number, signal: AbortSignal) {
       const before = done.get(page) ?? { count: 0, last: marks.startOf(page) ?? 0 };
       const found = await readFrom({ read: source.page }, before.last, lackOf(page), signal);
@@ -147,12 +174,8 @@ function createPages(source: LogSource) {
       const of = isWhole() ? pageCount() : wanted.size;
       return left === 0 ? undefined : { read: (of - left) * PAGE, of: Math.min(of * PAGE, marks.count()) };
     },
-    /** False while nothing is known of the log. */
     want(span: Span) {
-      if (!marks.isCounted()) return false;
-      const { first, last } = marks.pagesBetween(span.from - CLOCKS_MS, span.to + CLOCKS_MS);
-      for (let page = first; page <= last; page += 1) wanted.add(page);
-      return true;
+      spans.push(span);
     },
   };
 }
