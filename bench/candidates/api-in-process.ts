@@ -46,7 +46,7 @@ export function buildApi(database: Database, resultsFolder: string) {
     diagnose: createDiagnosis({ database, keyIds: undefined }),
     overview: () => Promise.reject(new Error("nobody looks on")),
     catalog,
-    ...mcpOf({ catalog, executions: service.executions }),
+    ...mcpOf({ catalog, executions: service.executions, drafts: service.drafts }),
     limits: config,
     health: () => ({ status: "ok" }),
     stopping: new AbortController().signal,

@@ -27,6 +27,7 @@ import type { Drafts } from "../services/drafts/drafts.ts";
 import type { checkReading } from "../services/executions/check-read-access.ts";
 import type { Executions } from "../services/executions/executions.ts";
 import type { Keychain } from "../services/keychain/keychain.ts";
+import type { inspectMcpResource } from "../services/mcp/inspect.ts";
 import type { runLifecycleAction } from "../services/mcp/lifecycle.ts";
 import type { AgentCalls } from "../services/mcp/tool-calls.ts";
 import type { AgentTools } from "../services/mcp/tool-list.ts";
@@ -123,6 +124,7 @@ export interface AppDeps {
   agentCalls: AgentCalls;
   agentChanges: AgentChanges;
   runLifecycle: ReturnType<typeof runLifecycleAction>;
+  inspectMcp: ReturnType<typeof inspectMcpResource>;
   results: Results;
   checkReading: ReturnType<typeof checkReading>;
   sealing: Sealing;
@@ -203,7 +205,7 @@ function groupsOf(
     stats: statisticsRoutes(deps.statistics),
     backfill: backfillRoutes(deps.bulk, deps.triggers),
     hook: hookRoutes(deps.webhooks, deps.stopping),
-    mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
+    mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle, deps.inspectMcp),
     stream: streamRoutes(deps.executions, streams),
     worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),
     connection: connectionRoutes(),

@@ -272,3 +272,68 @@ test("a call is made again from the history, with its arguments and without its 
   await page.getByText("The sum of 4 and 5 is 9.").first().waitFor();
   await page.close();
 });
+
+test("a server's own page lists, calls and reads what it offers without an agent, with the messages, and makes a call again", async () => {
+  const page = await opened("/entry/mcp/example");
+  const answer = page.getByRole("region", { name: "Answer" });
+  await page.getByRole("link", { name: "Inspect …" }).click();
+  await page.getByRole("button", { name: "Health" }).click();
+  await answer
+    .getByText(/everything/)
+    .first()
+    .waitFor();
+  await listed(page);
+  await pick(page, "get-sum");
+  await page.locator("#input-a").fill("6");
+  await page.locator("#input-b").fill("7");
+  await page.getByRole("button", { name: "Call get-sum" }).click();
+  await answer.getByText("The sum of 6 and 7 is 13.").first().waitFor();
+  await answer.getByText(/JSON-RPC messages$/).click();
+  await answer.getByText(/^tools\/call \(\d+\)$/).click();
+  await answer.getByText("jsonrpc").filter({ visible: true }).first().waitFor();
+  assert.deepEqual(await accessibility(page), []);
+  await page.getByRole("button", { name: "Templates", exact: true }).click();
+  await page.getByRole("button", { name: "List templates" }).click();
+  await page.getByRole("list", { name: "Templates" }).getByRole("button").first().click();
+  await page.locator("[id^=input-]").first().fill("3");
+  await page.getByRole("button", { name: /^Read / }).click();
+  await answer.locator("pre.piece").first().waitFor();
+  await page.reload();
+  const past = page.locator("section", { has: page.getByRole("heading", { name: "Calls of this browser" }) }).last();
+  await past
+    .getByRole("row", { name: /get-sum/ })
+    .getByRole("button", { name: "Repeat …" })
+    .click();
+  await page.getByRole("button", { name: "Call get-sum" }).click();
+  await answer.getByText("The sum of 6 and 7 is 13.").first().waitFor();
+  await answer.getByRole("link", { name: /^Execution/ }).click();
+  await page.getByText("Completed in").waitFor();
+  await page.close();
+});
+
+test("what a server refuses is shown with its message; one that is gone is reported on its own page too", async () => {
+  const page = await opened("/agents?server=mcp%2Fexample");
+  const answer = page.getByRole("region", { name: "Answer" });
+  await page.getByRole("button", { name: "Prompts", exact: true }).click();
+  await page.getByRole("button", { name: "List prompts" }).click();
+  await pick(page, "args-prompt");
+  // The server's own check of arguments is what is wanted, not the form's.
+  await page.route("**/call", async (route) => {
+    const body = { method: "prompts/get", arguments: { name: "none" } };
+    await route.continue({ postData: JSON.stringify(body) });
+  });
+  await page.locator("#input-city").fill("Ulm");
+  await page.getByRole("button", { name: "Get args-prompt" }).click();
+  await answer.getByText("MCP_INVALID_PARAMS").first().waitFor();
+  await answer.getByText(/JSON-RPC messages$/).click();
+  await answer.getByText(/^error -32602 to \d+$/).waitFor();
+  await page.unroute("**/call");
+  await page.goto(`${serving.url}/agents?server=mcp%2Fgone`);
+  await page.getByRole("button", { name: "Health" }).click();
+  await answer.getByText("failed").first().waitFor();
+  await answer
+    .getByText(/127\.0\.0\.1/)
+    .first()
+    .waitFor();
+  await page.close();
+});

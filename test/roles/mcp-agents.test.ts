@@ -91,6 +91,21 @@ test("an agent calls a registered server as the machine or as its caller, and ac
   assert.match(String(refused.error?.["message"]), /403: permission denied for the tool-call permission/);
   assert.equal((await run({ access_token: "reader-token-1" })).status, "COMPLETED");
 
+  const inspected = await call("/api/mcp/mcp/example/call", {
+    method: "tools/call",
+    tool: "echo",
+    arguments: { a: 1 },
+  });
+  const answered = await ended(inspected["execution_id"]);
+  assert.deepEqual([answered["status"], answered["path"], inspected["version"]], ["COMPLETED", "mcp/example", 0]);
+  const { text: said, messages } = answered["result"] as { text: string; messages: { message: JsonObject }[] };
+  assert.equal(said, '{"a":1}');
+  assert.ok(messages.some(({ message }) => message["method"] === "tools/call"));
+  assert.doesNotMatch(
+    JSON.stringify([answered, await call(`/api/executions/${inspected["execution_id"]}/events`)]),
+    /machine-token/,
+  );
+
   const dispatched = await call("/api/mcp/mcp/example/lifecycle/deploy", {});
   const outcome = await ended(dispatched["execution_id"]);
   assert.deepEqual([outcome["status"], outcome["path"]], ["COMPLETED", "ops/deploy"]);

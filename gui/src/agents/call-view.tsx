@@ -7,6 +7,7 @@ import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";
 import type { AgentCall, CallProgress } from "./call-agent.ts";
 import { contentOf } from "./mcp-tools.ts";
+import { Messages } from "./messages.tsx";
 import { Picture } from "./picture.tsx";
 
 /** A call that no worker claims for this long is reported as waiting, milliseconds. */
@@ -96,6 +97,7 @@ export function Outcome({
           value={call.result ?? null}
         />
       )}
+      {call.messages.length > 0 && <Messages key={call.executionId} messages={call.messages} />}
       <details>
         <summary className="quiet">Request</summary>
         <JsonView key={call.executionId} label="Request" value={request} />

@@ -12,46 +12,8 @@ import { ProblemPanel } from "../parts/problem.tsx";
 import { isFinal, Status } from "../parts/status.tsx";
 import type { McpServer } from "./servers.ts";
 
-/** An MCP server of the catalog, with a button for each playbook that looks after it. */
-export function ServerPanel({ server, agents }: { server: McpServer; agents: readonly string[] }): ReactNode {
-  return (
-    <section className="panel stack" aria-labelledby="server-title">
-      <div>
-        <h2 id="server-title" className="wrap">
-          {server.path}
-        </h2>
-        {server.description !== "" && <p className="wrap">{server.description}</p>}
-        <p className="row">
-          <code className="wrap">{server.endpoint}</code>
-          <Link to="/entry/$" params={{ _splat: server.path }} search={{ tab: "document" }}>
-            Document
-          </Link>
-        </p>
-      </div>
-      <Lifecycle server={server} />
-      <div>
-        <h3>Agents</h3>
-        {agents.length === 0 ? (
-          <p>
-            No agent has it in its scopes. It can be given to an agent with the input <code>server</code>.
-          </p>
-        ) : (
-          <ul className="plain-list">
-            {agents.map((agent) => (
-              <li key={agent}>
-                <Link to="/agents" search={{ agent, server: server.path }}>
-                  {agent}
-                </Link>
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
-    </section>
-  );
-}
-
-function Lifecycle({ server }: { server: McpServer }): ReactNode {
+/** A button for each playbook that looks after a server. */
+export function Lifecycle({ server }: { server: McpServer }): ReactNode {
   const [pending, setPending] = useState<readonly [action: string, playbook: string]>();
   const key = useIdempotencyKey();
   const dispatch = useMutation({

@@ -7,9 +7,9 @@ import "../styles/agents.css";
 import { agentList, catalogEntry, catalogList } from "../api/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
 import type { PastCall } from "./history.ts";
-import { ServerPanel } from "./lifecycle.tsx";
 import { requestedBy } from "./offers.ts";
 import { PastCalls } from "./past-calls.tsx";
+import { ServerPanel } from "./server-panel.tsx";
 import { type AgentTerminal, agentTerminal, isNamed, type McpServer, mcpServer } from "./servers.ts";
 import { Terminal } from "./terminal.tsx";
 
@@ -19,36 +19,29 @@ const SERVERS_MAX = 50;
 
 /** Agents and MCP servers: what they offer, called through playbooks, so that every call is an execution. */
 export function AgentsPage(): ReactNode {
-  const { agent: agentPath, server: serverPath } = route.useSearch();
+  const { agent: agentPath, server: serverPath, tool: chosen } = route.useSearch();
   const agents = useQuery(agentList());
-  const { servers, areRead } = useServers();
+  const { servers: all, areRead } = useServers();
+  const servers = all.filter(({ isVisible }) => isVisible);
   const [, setEnded] = useState(0);
   const [repeated, setRepeated] = useState<PastCall>();
   const navigate = route.useNavigate();
   const repeat = (call: PastCall) => {
     setRepeated(call);
     const tool = call.workload === undefined ? undefined : requestedBy(call.workload)?.name;
-    void navigate({ search: { agent: call.agent, server: call.server, tool } });
+    void navigate({ search: { agent: call.agent || undefined, server: call.server, tool } });
   };
   const entries = useMemo(() => (agents.data?.entries ?? []).map(agentTerminal), [agents.data]);
   const agent = agents.data?.entries.find(({ path }) => path === agentPath);
-  const server = servers.find(({ path }) => path === serverPath);
-  const isEmpty = agents.isSuccess && entries.length === 0 && servers.length === 0;
+  // One that is not listed is found by its address: its page in the catalog leads here.
+  const server = all.find(({ path }) => path === serverPath);
+  const isEmpty = agents.isSuccess && entries.length === 0 && servers.length === 0 && server === undefined;
   return (
     <div className="stack">
       <h1>Agents</h1>
       {agents.isError && <ProblemPanel error={agents.error} again={() => void agents.refetch()} />}
       {agents.isPending && <p className="quiet">Loading …</p>}
-      {isEmpty && (
-        <section className="panel empty">
-          <Bot className="icon" aria-hidden="true" />
-          <h2>No agent is shown here</h2>
-          <p>
-            An agent is a playbook with <code>metadata.agent: true</code>; <code>metadata.terminal.visible: false</code>{" "}
-            hides one. <Link to="/register">Register one</Link>, such as <code>playbooks/examples/mcp_agent.yaml</code>.
-          </p>
-        </section>
-      )}
+      {isEmpty && <NoAgents />}
       {!isEmpty && agents.isSuccess && (
         <div className="agents-split">
           <Choice agents={entries} servers={servers} />
@@ -64,12 +57,20 @@ export function AgentsPage(): ReactNode {
               />
             )}
             {agent === undefined && server !== undefined && (
-              <ServerPanel key={server.path} server={server} agents={agentsOf(server, entries)} />
+              <ServerPanel
+                key={server.path}
+                server={server}
+                agents={agentsOf(server, entries)}
+                tool={chosen}
+                repeated={repeated?.agent === "" && repeated.server === server.path ? repeated : undefined}
+                onTool={(tool) => void navigate({ search: (before) => ({ ...before, tool }), replace: true })}
+                onEnd={() => setEnded(Date.now())}
+              />
             )}
             {agent === undefined && server === undefined && (
               <section className="panel">
                 {agentPath === undefined && serverPath === undefined ? (
-                  <p>Choose an agent to list and call its tools, or an MCP server to look after it.</p>
+                  <p>Choose an agent or an MCP server to list and call what it offers.</p>
                 ) : (
                   <p className="wrap">
                     No agent or server that you may see is called {agentPath ?? serverPath}. It may be hidden from
@@ -86,16 +87,27 @@ export function AgentsPage(): ReactNode {
   );
 }
 
-/** The MCP servers that terminals may show; false while some of them may be missing. */
+function NoAgents(): ReactNode {
+  return (
+    <section className="panel empty">
+      <Bot className="icon" aria-hidden="true" />
+      <h2>No agent is shown here</h2>
+      <p>
+        An agent is a playbook with <code>metadata.agent: true</code>; <code>metadata.terminal.visible: false</code>{" "}
+        hides one. <Link to="/register">Register one</Link>, such as <code>playbooks/examples/mcp_agent.yaml</code>.
+      </p>
+    </section>
+  );
+}
+
+/** The MCP servers of the catalog; false while some of them may be missing. */
 function useServers(): { servers: readonly McpServer[]; areRead: boolean } {
   const pages = useInfiniteQuery(catalogList({ kind: "mcp" }));
   const rows = pages.data?.pages.flatMap(({ resources }) => resources) ?? [];
   const documents = useQueries({
     queries: rows.slice(0, SERVERS_MAX).map(({ path, version }) => catalogEntry(path, String(version))),
   });
-  const servers = documents
-    .flatMap(({ data }) => (data === undefined ? [] : [mcpServer(data)]))
-    .filter(({ isVisible }) => isVisible);
+  const servers = documents.flatMap(({ data }) => (data === undefined ? [] : [mcpServer(data)]));
   return { servers, areRead: !pages.isPending && documents.every(({ isPending }) => !isPending) };
 }
 

@@ -1,31 +1,13 @@
-import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { type ReactNode, useMemo, useState } from "react";
-import type { JsonObject } from "../../../src/schema/words/json.ts";
-import { queries } from "../api/queries.ts";
+import { type ReactNode, useMemo } from "react";
 import type { Agent } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
-import { AllowedButton } from "../parts/allowed-button.tsx";
-import { ProblemPanel } from "../parts/problem.tsx";
-import { Outcome, Running } from "./call-view.tsx";
+import { agentStart } from "./call-agent.ts";
+import { Console } from "./console.tsx";
 import type { PastCall } from "./history.ts";
-import { OFFERS, type OfferKind, requestedBy } from "./offers.ts";
-import { Offers } from "./offers-view.tsx";
 import { agentTerminal, type McpServer, serverChoices } from "./servers.ts";
-import { useAgentCall } from "./use-agent-call.ts";
 
 const route = getRouteApi("/agents");
-
-/** What a server has listed is cached while the page is open: each list is an execution. */
-function knownOffers(agent: string, server: string, kind: OfferKind) {
-  return {
-    queryKey: ["offers", agent, server, kind],
-    queryFn: () => Promise.resolve<unknown>(null),
-    enabled: false,
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: Number.POSITIVE_INFINITY,
-  };
-}
 
 interface TerminalProps {
   agent: Agent;
@@ -45,27 +27,13 @@ interface TerminalProps {
 export function Terminal({ agent, servers, areServersRead, repeated, onEnd }: TerminalProps): ReactNode {
   const about = useMemo(() => agentTerminal(agent), [agent]);
   const choices = useMemo(() => serverChoices(about, servers), [about, servers]);
-  const again = repeated?.workload === undefined ? undefined : requestedBy(repeated.workload);
-  const { server: chosen, tool: name } = route.useSearch();
+  const { server: chosen, tool } = route.useSearch();
   const navigate = route.useNavigate();
-  const [kind, setKind] = useState<OfferKind>(again?.kind ?? "tools");
   const server = about.takesServer ? (chosen ?? choices.own[0] ?? choices.others[0] ?? "") : "";
-  const listed = useQuery(knownOffers(agent.catalog_id, server, kind)).data;
-  const offers = useMemo(() => (listed === undefined ? undefined : OFFERS[kind].read(listed)), [listed, kind]);
   const may = useAllowed("execute", { path: agent.path });
-  const { call, cancel, progress } = useAgentCall(agent.path, ({ workload }, { result, status }) => {
-    onEnd();
-    const list = Object.keys(OFFERS).find((one) => workload["method"] === `${one}/list`) as OfferKind | undefined;
-    if (list === undefined || status !== "COMPLETED") return;
-    queries.setQueryData(knownOffers(agent.catalog_id, String(workload["server"] ?? ""), list).queryKey, result);
-  });
-  const ask = (what: string, workload: JsonObject, shown = workload) => {
-    const to = server === "" ? {} : { server };
-    call.mutate({ what, server: server || undefined, workload: { ...to, ...workload }, shown: { ...to, ...shown } });
-  };
+  const start = useMemo(() => agentStart(agent.path), [agent.path]);
   const choose = (change: { server?: string; tool?: string | undefined }) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
-  const isBusy = call.isPending || (about.takesServer && !areServersRead);
   return (
     <section className="panel stack" aria-labelledby="agent-title">
       <Head agent={agent} about={about} />
@@ -74,34 +42,15 @@ export function Terminal({ agent, servers, areServersRead, repeated, onEnd }: Te
         <ServerChoice {...choices} chosen={server} onChoose={(one) => choose({ server: one, tool: undefined })} />
       )}
       {about.wraps && (
-        <Methods
-          kind={kind}
+        <Console
+          target={{ id: agent.catalog_id, agent: agent.path, server, start, inputs: server === "" ? {} : { server } }}
           may={may}
-          isBusy={isBusy}
-          isListed={offers !== undefined}
-          onKind={(one) => [setKind(one), choose({ tool: undefined })]}
-          onMethod={(method) => ask(method, { method })}
-        />
-      )}
-      {about.wraps && (
-        <Offers
-          key={`${server} ${kind}`}
-          {...{ kind, offers, may, isBusy: call.isPending, again: again?.kind === kind ? again : undefined }}
-          chosen={name}
+          isWaiting={about.takesServer && !areServersRead}
+          repeated={repeated}
+          chosen={tool}
           onChoose={(one) => choose({ tool: one })}
-          onCall={ask}
+          onEnd={onEnd}
         />
-      )}
-      <Progress call={call} cancel={cancel} progress={progress} />
-      {call.data !== undefined && !call.isPending && (
-        <div className="stack">
-          <h3 className="wrap">Answer of {[server, call.variables?.what].filter(Boolean).join(" ")}</h3>
-          <Outcome
-            call={call.data}
-            request={call.variables?.shown ?? {}}
-            isBrief={(call.variables?.what.endsWith("/list") ?? false) && offers !== undefined}
-          />
-        </div>
       )}
     </section>
   );
@@ -129,60 +78,6 @@ function Head({ agent, about }: { agent: Agent; about: ReturnType<typeof agentTe
         </Link>
       </p>
     </div>
-  );
-}
-
-/** Which of what the server offers is looked at, and the calls that need nothing chosen. */
-function Methods({
-  kind,
-  may,
-  isBusy,
-  isListed,
-  onKind,
-  onMethod,
-}: {
-  kind: OfferKind;
-  may: ReturnType<typeof useAllowed>;
-  isBusy: boolean;
-  /** They are known already. */
-  isListed: boolean;
-  onKind(kind: OfferKind): void;
-  onMethod(method: string): void;
-}): ReactNode {
-  return (
-    <div className="row">
-      <fieldset className="segments">
-        <legend className="unseen">Shown of the server</legend>
-        {(Object.keys(OFFERS) as OfferKind[]).map((one) => (
-          <button key={one} type="button" aria-pressed={kind === one} onClick={() => onKind(one)}>
-            {OFFERS[one].title}
-          </button>
-        ))}
-      </fieldset>
-      <AllowedButton may={may} disabled={isBusy} onClick={() => onMethod(`${kind}/list`)}>
-        {isListed ? `List ${kind} again` : `List ${kind}`}
-      </AllowedButton>
-      <AllowedButton may={may} disabled={isBusy} onClick={() => onMethod("health")}>
-        Health
-      </AllowedButton>
-    </div>
-  );
-}
-
-/** The call that runs, with a way to stop it, and what went wrong. */
-function Progress({ call, cancel, progress }: ReturnType<typeof useAgentCall>): ReactNode {
-  return (
-    <>
-      {call.isPending && (
-        <Running
-          progress={progress}
-          isCancelling={cancel.isPending}
-          onCancel={(executionId) => cancel.mutate(executionId)}
-        />
-      )}
-      {cancel.isError && <ProblemPanel error={cancel.error} />}
-      {call.isError && <ProblemPanel error={call.error} />}
-    </>
   );
 }
 

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { api } from "../api/client.ts";
 import { useIdempotencyKey } from "../api/idempotency.ts";
-import { type AgentCall, type CallProgress, callAgent } from "./call-agent.ts";
+import { type AgentCall, type CallProgress, callAgent, type StartCall } from "./call-agent.ts";
 import { keepCall, type PastCall } from "./history.ts";
 
 /** Longest inputs that are remembered, characters. */
@@ -20,10 +20,14 @@ export interface AgentCallRequest {
 }
 
 /**
- * Calls an agent, shows the call's progress, and notes it in the browser's history. Leaving the page stops the waiting, not the
+ * Calls an agent or a server, shows the call's progress, and notes it in the browser's history. Leaving the page stops the waiting, not the
  * call.
  */
-export function useAgentCall(path: string, onEnd: (request: AgentCallRequest, call: AgentCall) => void) {
+export function useAgentCall(
+  /** `agent`: its path, "" where a server is called itself. */
+  { agent, start }: { agent: string; start: StartCall },
+  onEnd: (request: AgentCallRequest, call: AgentCall) => void,
+) {
   const key = useIdempotencyKey();
   const [progress, setProgress] = useState<CallProgress & { since: number }>();
   const leaving = useRef(new AbortController());
@@ -42,12 +46,12 @@ export function useAgentCall(path: string, onEnd: (request: AgentCallRequest, ca
         const { what, server, shown } = request;
         const at = new Date(since).toISOString();
         const workload = JSON.stringify(shown).length > KEPT_MAX ? undefined : shown;
-        kept = { executionId: now.executionId, agent: path, what, server, at, status: "RUNNING", workload };
+        kept = { executionId: now.executionId, agent, what, server, at, status: "RUNNING", workload };
         keepCall(kept);
       };
       setProgress(undefined);
       const { signal } = leaving.current;
-      const ended = await callAgent(path, request.workload, key.of(request.workload), onProgress, signal);
+      const ended = await callAgent(start, request.workload, key.of(request.workload), onProgress, signal);
       key.answered();
       if (kept !== undefined) keepCall({ ...kept, status: ended.status });
       return ended;

@@ -114,7 +114,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   if (gui === undefined) logger.warn({}, "this installation has no page for browsers: it was built without");
   const app = createApp({
     ...service,
-    ...mcpOf({ catalog, executions: service.executions }),
+    ...mcpOf({ catalog, executions: service.executions, drafts: service.drafts }),
     reaper,
     diagnose,
     overview,

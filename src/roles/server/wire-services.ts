@@ -41,6 +41,7 @@ import { createExecutions, type Executions } from "../../services/executions/exe
 import { isStepOver } from "../../services/executions/is-step-ended.ts";
 import { createKeychainUpkeep, type KeychainUpkeep } from "../../services/keychain/cleanup.ts";
 import { createKeychain, type Keychain } from "../../services/keychain/keychain.ts";
+import { inspectMcpResource } from "../../services/mcp/inspect.ts";
 import { runLifecycleAction } from "../../services/mcp/lifecycle.ts";
 import { createAgentCalls } from "../../services/mcp/tool-calls.ts";
 import { createAgentTools } from "../../services/mcp/tool-list.ts";
@@ -336,11 +337,11 @@ function neverAborted(): AbortSignal {
   return signal;
 }
 
-/** What MCP clients do with the catalog's agents and with the life of its MCP servers. */
-export function mcpOf(deps: { catalog: Catalog; executions: Executions }) {
+/** What MCP clients do with the catalog's agents, and what is done with its MCP servers. */
+export function mcpOf(deps: { catalog: Catalog; executions: Executions; drafts: Drafts }) {
   const agentTools = createAgentTools(deps.catalog);
   const agentCalls = createAgentCalls({ tools: agentTools, executions: deps.executions });
-  return { agentTools, agentCalls, runLifecycle: runLifecycleAction(deps) };
+  return { agentTools, agentCalls, runLifecycle: runLifecycleAction(deps), inspectMcp: inspectMcpResource(deps) };
 }
 
 /** The results, in all stores. */

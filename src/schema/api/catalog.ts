@@ -275,3 +275,34 @@ export const LifecycleAnswer = v.object({
   action: v.string(),
 });
 export type LifecycleAnswer = v.InferOutput<typeof LifecycleAnswer>;
+
+/** What a page may ask of an MCP server. */
+export const MCP_CALL_METHODS = [
+  "health",
+  "tools/list",
+  "tools/call",
+  "resources/list",
+  "resources/templates/list",
+  "resources/read",
+  "prompts/list",
+  "prompts/get",
+] as const;
+
+/** Body of `POST /api/mcp/mcp/{resource_path}/call`. */
+export const McpCallBody = v.object({
+  method: v.picklist(MCP_CALL_METHODS, `expects ${MCP_CALL_METHODS.join(", ")}`),
+  tool: v.exactOptional(v.pipe(v.string(), v.description("The tool of `tools/call`."))),
+  arguments: v.exactOptional(
+    v.pipe(
+      JsonObjectValue,
+      v.description("Arguments of the tool; of `resources/read` and `prompts/get` the request's parameters."),
+    ),
+  ),
+});
+
+/** Answer to it: the execution that was started, of version 0, whose result has the answer and the JSON-RPC `messages`. */
+export const McpCallAnswer = v.object({
+  ...ExecuteAnswer.entries,
+  resource: v.pipe(v.string(), v.description("Catalog path of the MCP resource.")),
+});
+export type McpCallAnswer = v.InferOutput<typeof McpCallAnswer>;

@@ -35,7 +35,11 @@ export const KIND_OPTIONS: Readonly<Record<string, Readonly<Record<string, reado
   nats: { operation: KV, action: KV, format: ["auto", "text"] },
   playbook: { mode: ["sync", "async"] },
   mcp: {
-    method: ["health", "tools/list", "tools/call", "resources/list", "resources/read", "prompts/list", "prompts/get"],
+    method: [
+      ...["health", "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read"],
+      ...["prompts/list", "prompts/get"],
+    ],
+    messages: FLAG,
     transport: ["streamable_http", "sse"],
   },
   artifact: { action: ["get", "put"] },

@@ -1,7 +1,7 @@
-import { LifecycleAnswer, LifecycleBody } from "../api/catalog.ts";
+import { LifecycleAnswer, LifecycleBody, McpCallAnswer, McpCallBody } from "../api/catalog.ts";
 import { contract } from "./contract.ts";
 
-/** The life of MCP servers that playbooks look after (interface specification, Results and lifecycle). */
+/** Calls of MCP servers, and the life of those that playbooks look after (interface specification, Results and lifecycle). */
 export const MCP_LIFECYCLE_ROUTES = {
   lifecycle: contract({
     method: "post",
@@ -13,6 +13,17 @@ export const MCP_LIFECYCLE_ROUTES = {
     bodyOptional: true,
     answer: LifecycleAnswer,
     refusals: [404, 422],
+  }),
+  call: contract({
+    method: "post",
+    path: "/api/mcp/mcp/:resource_path{.+}/call",
+    summary:
+      "Calls an MCP resource once, by an execution of one task. With an Idempotency-Key it calls once, however often it is sent",
+    access: "operator",
+    user: { action: "execute", of: "asked" },
+    body: McpCallBody,
+    answer: McpCallAnswer,
+    refusals: [404, 409, 413, 422, 429],
   }),
 } as const;
 

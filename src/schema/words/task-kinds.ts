@@ -96,10 +96,12 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     server: "Registered MCP server: the catalog path of an MCP resource, `mcp/` before it may be left out.",
     endpoint: "Address of the MCP server.",
     transport: "streamable_http or sse; default whichever the server speaks.",
-    method: "health, tools/list, tools/call, resources/list, resources/read, prompts/list or prompts/get.",
+    method:
+      "health, tools/list, tools/call, resources/list, resources/templates/list, resources/read, prompts/list or prompts/get.",
     tool: "Tool to call.",
     arguments: "Arguments of the tool: a map, or JSON text.",
     headers: "Request headers.",
+    messages: "true puts the JSON-RPC messages of the call into the result, as `messages`.",
     access_token: "Bearer token that is sent instead of `auth`.",
   },
   artifact: {

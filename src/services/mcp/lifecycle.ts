@@ -1,12 +1,12 @@
 import { plainPath } from "../../language/document/catalog-path.ts";
-import type { CatalogEntry } from "../../repositories/catalog/catalog.ts";
 import { callRefusal } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import { type McpResource, mcpResourcePaths, readMcpResource } from "../../schema/words/mcp-resource.ts";
+import type { McpResource } from "../../schema/words/mcp-resource.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Executions } from "../executions/executions.ts";
 import type { ExecutionRequest, Started } from "../executions/start-execution.ts";
+import { findEntry, findMcpResource } from "./find-resource.ts";
 
 /** An action on an MCP resource, as a caller asks for it. */
 export interface LifecycleRequest
@@ -40,7 +40,7 @@ export function runLifecycleAction({
   executions,
 }: LifecycleDeps): (request: LifecycleRequest) => Promise<LifecycleStarted> {
   return async ({ resource: name, action, permit, ...about }) => {
-    const resource = await findResource(catalog, name);
+    const resource = await findMcpResource(catalog, name);
     // Check permission before lookup, so that a refused caller cannot probe which resources exist.
     await permit(resource?.path ?? name);
     if (resource === undefined)
@@ -61,23 +61,6 @@ export function runLifecycleAction({
 /** What the playbook of an action knows of its resource. */
 function inputOf({ path, endpoint, transport }: McpResource, action: string): JsonObject {
   return { action, server: path, endpoint, transport: transport ?? null };
-}
-
-async function findResource(catalog: Pick<Catalog, "find">, name: string): Promise<McpResource | undefined> {
-  for (const path of mcpResourcePaths(name)) {
-    const entry = await findEntry(catalog, path);
-    if (entry?.kind === "mcp") return readMcpResource(entry.path, entry.payload);
-  }
-  return undefined;
-}
-
-async function findEntry(catalog: Pick<Catalog, "find">, path: string): Promise<CatalogEntry | undefined> {
-  try {
-    return await catalog.find(path);
-  } catch (error) {
-    if (error instanceof FlowError && error.code === "NOT_FOUND") return undefined;
-    throw error;
-  }
 }
 
 function noSuchAction({ path, lifecycle }: McpResource, action: string): FlowError {

@@ -7,6 +7,7 @@ import {
   GetPromptResultSchema,
   ListPromptsResultSchema,
   ListResourcesResultSchema,
+  ListResourceTemplatesResultSchema,
   ListToolsResultSchema,
   McpError,
   ReadResourceResultSchema,
@@ -21,6 +22,7 @@ import { abortedResult, answering } from "../contract/task-config.ts";
 import type { Tool, ToolCall } from "../contract/tool.ts";
 import { createGuardedAgents } from "../http/dispatcher.ts";
 import { kindOfStatus, requestFailure, rootCause } from "../http/errors.ts";
+import { createMessageRecord, type MessageRecord } from "./message-record.ts";
 import { type McpTask, readMcpTask } from "./task.ts";
 import { type McpSession, McpStreamEnded, openMcpSession, TIMEOUT_OFF_MS } from "./transport.ts";
 
@@ -37,7 +39,7 @@ export interface McpOptions {
 /**
  * `mcp`: one call to a server of the Model Context Protocol (language document, section 8). Methods `health`,
  * `tools/list` and `tools/call`, and the same of resources and prompts; result `{status, server, endpoint, method, tool, arguments, text, result}`, for health
- * `{status, healthy, text}` beside server, endpoint and method. Each task opens a session and ends it.
+ * `{status, healthy, text}` beside server, endpoint and method; with `messages: true` the JSON-RPC messages too. Each task opens a session and ends it.
  *
  * A tool that answers `isError` fails the task (`client_error`, code `MCP_TOOL_ERROR`) and keeps the result. A server
  * that cannot be reached fails `health` too, with `healthy: false` in the data.
@@ -61,7 +63,8 @@ export function createMcpTool(options: McpOptions): Tool {
 async function runMcpTask(call: ToolCall, task: McpTask, dispatcher: Agent, bytesMax: number): Promise<ToolResult> {
   const { endpoint, headers, transport } = task;
   const what = `MCP ${task.method}${task.tool === undefined ? "" : ` ${task.tool}`} at ${endpoint.origin}${endpoint.pathname}`;
-  const target = { endpoint, transport, headers, dispatcher, responseBytesMax: bytesMax, signal: call.signal };
+  const record = task.messages ? createMessageRecord(() => performance.now()) : undefined;
+  const target = { endpoint, transport, headers, dispatcher, responseBytesMax: bytesMax, signal: call.signal, record };
   // A caller who cannot even initialise a session lacks more than the permission to call tools.
   let isOpen = false;
   const work: Work = (session) => {
@@ -69,14 +72,22 @@ async function runMcpTask(call: ToolCall, task: McpTask, dispatcher: Agent, byte
     return METHODS[task.method](session, task, call);
   };
   try {
-    return await inSession(() => openMcpSession(target), work);
+    return withMessages(await inSession(() => openMcpSession(target), work), task, record);
   } catch (error) {
     const result = call.signal.aborted
       ? abortedResult(call.signal, what)
       : mcpFailure(what, isOpen && task.method === "tools/call", error);
-    if (task.method !== "health") return result;
-    return { ...result, data: { ...header(task, "error"), healthy: false, text: result.error?.message ?? "" } };
+    if (task.method !== "health") return withMessages(result, task, record);
+    const data = { ...header(task, "error"), healthy: false, text: result.error?.message ?? "" };
+    return withMessages({ ...result, data }, task, record);
   }
+}
+
+/** The messages stand in the data of failed calls too: why a server refused is what people look at them for. */
+function withMessages(result: ToolResult, task: McpTask, record: MessageRecord | undefined): ToolResult {
+  if (record === undefined) return result;
+  const data = isJsonObject(result.data) ? result.data : header(task, "error");
+  return { ...result, data: { ...data, messages: record.list() } };
 }
 
 type Work = (session: McpSession) => Promise<ToolResult>;
@@ -104,6 +115,12 @@ const METHODS: Record<McpTask["method"], Method> = {
   "tools/list": listing("tools/list", "tools", "name", ListToolsResultSchema),
   "tools/call": callTool,
   "resources/list": listing("resources/list", "resources", "uri", ListResourcesResultSchema),
+  "resources/templates/list": listing(
+    "resources/templates/list",
+    "resourceTemplates",
+    "uriTemplate",
+    ListResourceTemplatesResultSchema,
+  ),
   "resources/read": reading("resources/read", ReadResourceResultSchema),
   "prompts/list": listing("prompts/list", "prompts", "name", ListPromptsResultSchema),
   "prompts/get": reading("prompts/get", GetPromptResultSchema),
@@ -119,7 +136,11 @@ async function health({ client }: McpSession, task: McpTask, { signal }: ToolCal
 /** Most pages of a list to read: a server may return a next page for ever. */
 const LIST_PAGES_MAX = 1_000;
 
-type Listed = typeof ListToolsResultSchema | typeof ListResourcesResultSchema | typeof ListPromptsResultSchema;
+type Listed =
+  | typeof ListToolsResultSchema
+  | typeof ListResourcesResultSchema
+  | typeof ListResourceTemplatesResultSchema
+  | typeof ListPromptsResultSchema;
 
 /** Reads a list to its last page. `name`: what of an item stands in the text. */
 function listing(method: McpTask["method"], key: string, name: string, schema: Listed): Method {

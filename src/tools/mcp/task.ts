@@ -4,12 +4,13 @@ import { AnyJson, configurationError, MapOfJson, parseConfig, TextLike } from ".
 import type { ToolCall } from "../contract/tool.ts";
 import { resolveHttpAuth, takeUserInfo } from "../http/auth.ts";
 
-/** What a task can do with a server. Of the last four the arguments are the parameters of the request. */
+/** What a task can do with a server. Of those that read or get, the arguments are the parameters of the request. */
 const MCP_METHODS = [
   "health",
   "tools/list",
   "tools/call",
   "resources/list",
+  "resources/templates/list",
   "resources/read",
   "prompts/list",
   "prompts/get",
@@ -34,6 +35,8 @@ export interface McpTask {
   ca: string | undefined;
   /** Tokens that were requested for it. */
   requestedTokens: readonly string[];
+  /** The JSON-RPC messages are to stand in the result. */
+  messages: boolean;
 }
 
 const McpConfig = v.object({
@@ -44,6 +47,7 @@ const McpConfig = v.object({
   tool: v.optional(TextLike),
   arguments: v.optional(v.union([v.string(), MapOfJson], "expects a map, or JSON text of one")),
   headers: v.optional(MapOfJson),
+  messages: v.optional(v.boolean("expects true or false")),
   auth: v.optional(AnyJson),
 });
 
@@ -80,6 +84,7 @@ export async function readMcpTask(call: ToolCall): Promise<McpTask> {
     headers: { ...headers, ...auth.headers },
     ca: auth.ca,
     requestedTokens: auth.requested ?? [],
+    messages: config.messages ?? false,
   };
 }
 

@@ -4,6 +4,7 @@ import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontex
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { Dispatcher } from "undici";
 import { guardedFetch, type StreamEnd } from "./fetch.ts";
+import type { MessageRecord } from "./message-record.ts";
 
 /** An open session with a server. */
 export interface McpSession {
@@ -27,6 +28,8 @@ export interface McpTarget {
   /** Largest answer in bytes. */
   responseBytesMax: number;
   signal: AbortSignal;
+  /** Gets the messages of both sides, where they are wanted. */
+  record: MessageRecord | undefined;
 }
 
 /** The stream that was to bring an answer ended without it. */
@@ -70,7 +73,7 @@ async function openStreamable(target: McpTarget): Promise<McpSession> {
     ...optionsOf(target, answers),
     reconnectionOptions: RECONNECTION,
   });
-  const client = await connect(transport, answers, target.signal);
+  const client = await connect(transport, answers, target);
   const hasId = transport.sessionId !== undefined;
   return { client, hasId, broken: answers.broken, close: () => closeStreamable(client, transport, answers) };
 }
@@ -79,7 +82,7 @@ async function openSse(target: McpTarget): Promise<McpSession> {
   // All answers come by the one stream, which the POST requests do not have.
   const answers = createAnswers(() => "lost");
   const transport = new SSEClientTransport(target.endpoint, optionsOf(target, answers));
-  const client = await connect(transport, answers, target.signal);
+  const client = await connect(transport, answers, target);
   const close = async () => {
     answers.close();
     await client.close().catch(() => {});
@@ -168,12 +171,13 @@ async function closeStreamable(
 async function connect(
   transport: StreamableHTTPClientTransport | SSEClientTransport,
   answers: Answers,
-  signal: AbortSignal,
+  { signal, record }: Pick<McpTarget, "signal" | "record">,
 ): Promise<Client> {
   const client = new Client({ name: "flow", version: "1" }, { capabilities: {} });
   // The SDK's own transports do not fit its interface under exactOptionalPropertyTypes.
   const asTransport = transport as Transport;
   answers.watch(asTransport);
+  if (record !== undefined) recordMessages(asTransport, record);
   try {
     await Promise.race([client.connect(asTransport, { signal, timeout: TIMEOUT_OFF_MS }), answers.broken]);
     return client;
@@ -182,6 +186,20 @@ async function connect(
     await client.close().catch(() => {});
     throw error;
   }
+}
+
+/** Before the client is connected, which calls the listener that it finds and then its own. */
+function recordMessages(transport: Transport, record: MessageRecord): void {
+  const { onmessage } = transport;
+  transport.onmessage = (message, extra) => {
+    record.take("server", message);
+    onmessage?.(message, extra);
+  };
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    record.take("client", message);
+    return send(message, options);
+  };
 }
 
 /** The SDK gives up after 60 s by default; here the task's signal decides. The longest that a timer can wait. */

@@ -23,7 +23,7 @@ export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
     tags target token_sha256 type until user user_id values version wait_ms worker workload labels paths
     bulk_id dry_run filter options from only reuse_children reuse_iterations step_input variables
     retain mine decision comment kind enabled n bucket group sort
-    to max_active only_missing calls refused token frame`,
+    to max_active only_missing calls refused token frame method tool arguments`,
   ),
 };
 

@@ -100,6 +100,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "DELETE /api/executions/:execution_id/transient/:key": "worker",
   "POST /api/sqldb/execute": "operator",
   "POST /api/mcp/mcp/:resource_path{.+}/lifecycle/:action": "operator",
+  "POST /api/mcp/mcp/:resource_path{.+}/call": "operator",
   "GET /api/auth/me": "worker",
   "POST /api/auth/can": "operator",
   "GET /api/auth/changes": "operator",

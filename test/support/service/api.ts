@@ -110,7 +110,7 @@ export async function buildApi(
     ...service,
     ...doctorParts(database, broker),
     catalog,
-    ...mcpOf({ catalog, executions: service.executions }),
+    ...mcpOf({ catalog, executions: service.executions, drafts: service.drafts }),
     logger,
     metrics,
     limits: config,

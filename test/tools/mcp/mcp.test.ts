@@ -63,6 +63,28 @@ test("resources and prompts are listed and read; what a server does not know is 
   assert.equal((await run({ method: "prompts/get", arguments: { name: "none" } })).status, "error");
 });
 
+test("templates of resources are listed; the messages of a call stand in its result where they are wanted", async () => {
+  const listed = (await run({ method: "resources/templates/list", messages: true })).data as {
+    text: string;
+    result: { resourceTemplates: JsonObject[] };
+    messages: { from: string; after_ms: number; message: JsonObject }[];
+  };
+  assert.equal(listed.text.split("\n")[0], listed.result.resourceTemplates[0]?.["uriTemplate"]);
+  const asked = listed.messages.filter(({ from }) => from === "client").map(({ message }) => message["method"]);
+  assert.deepEqual(asked, ["initialize", "notifications/initialized", "resources/templates/list"]);
+  const { id } = listed.messages.find(({ message }) => message["method"] === "resources/templates/list")?.message ?? {};
+  const answer = listed.messages.find(({ from, message }) => from === "server" && message["id"] === id)?.message;
+  assert.deepEqual(
+    (answer?.["result"] as JsonObject | undefined)?.["resourceTemplates"],
+    listed.result.resourceTemplates,
+  );
+  assert.ok(listed.messages.every(({ after_ms }) => Number.isInteger(after_ms) && after_ms >= 0));
+  assert.equal(((await run({ method: "health" })).data as JsonObject)["messages"], undefined);
+  const refused = await run({ method: "prompts/get", arguments: { name: "none" }, messages: true });
+  assert.equal(refused.status, "error");
+  assert.match(JSON.stringify((refused.data as JsonObject)["messages"]), /"error":\{"code":-32602/);
+});
+
 test("tools/call gives the tool's text and its whole result", async () => {
   const result = await run({ server: "demo", method: "tools/call", tool: "echo", arguments: { message: "grüß" } });
   assert.deepEqual(result.data, {

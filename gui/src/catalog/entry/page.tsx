@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { Play } from "lucide-react";
+import { Play, SquareTerminal } from "lucide-react";
 import { lazy, type ReactNode, Suspense } from "react";
 import "../../styles/catalog.css";
 import { catalogEntry } from "../../api/queries.ts";
@@ -118,6 +118,12 @@ function Head({ entry, isOld }: { entry: Resource; isOld: boolean }): ReactNode 
             Edit …
           </Link>
         </AllowedLink>
+        {entry.kind === "mcp" && (
+          <Link to="/agents" search={{ server: entry.path }} className="button main">
+            <SquareTerminal className="icon" aria-hidden="true" />
+            Inspect …
+          </Link>
+        )}
         {isRun(entry.kind) && (
           <Link from="/entry/$" to="." search={(before) => ({ ...before, tab: "run" })} className="button main">
             <Play className="icon" aria-hidden="true" />
