@@ -307,3 +307,42 @@ test("a new user without a role sees what to do", async () => {
   await page.getByRole("heading", { name: "You have no role yet" }).waitFor({ state: "detached" });
   await context.close();
 });
+
+test("a page that a task has stored is framed behind the gateway by the session alone, closed in, and gone with the session", async () => {
+  const code = `import os\nopen(os.environ["FLOW_ARTIFACTS"] + "/r.html", "w").write("<style>h1 { color: rgb(1, 2, 3) }</style><h1>Framed</h1><script>document.title = 'run'</script>")`;
+  const content = JSON.stringify({
+    ...{ apiVersion: "flow/v2", kind: "Playbook", metadata: { name: "framed", path: "team/framed" } },
+    workflow: [{ step: "write", tool: { kind: "python", code } }],
+  });
+  await service.operator("POST", "/api/catalog/register", { content });
+  const started = await service.operator("POST", "/api/execute", { path: "team/framed", wait_ms: 30_000 });
+  const id = String((started as { execution_id: string }).execution_id);
+  const context = await fresh();
+  const page = await enter(context, VITO, `/executions/${id}?tab=files`);
+  const answered = page.waitForResponse((response) => response.url().includes("frame=true"));
+  await page.getByRole("button", { name: "Show", exact: true }).click();
+  const frame = page.frameLocator("iframe");
+  await frame.getByRole("heading", { name: "Framed" }).waitFor();
+  const response = await answered;
+  const address = response.url();
+  assert.equal(response.status(), 200);
+  const headers = await response.allHeaders();
+  assert.match(headers["content-security-policy"] ?? "", /^sandbox; default-src 'none';.*frame-ancestors 'self'$/);
+  assert.deepEqual([headers["x-frame-options"], headers["content-disposition"]], [undefined, "inline"]);
+  // Only the cookie lets it in, which no script reads: neither the page's nor one in the frame.
+  const sent = await response.request().allHeaders();
+  assert.equal(sent["authorization"], undefined);
+  assert.doesNotMatch(address, /token|session/);
+  const [session] = await cookies(context);
+  assert.deepEqual([session?.httpOnly, (sent["cookie"] ?? "").includes(session?.value ?? "-")], [true, true]);
+  assert.equal(
+    await page
+      .evaluate("document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })")
+      .then((text) => String(text).includes(session?.value ?? "-")),
+    false,
+  );
+  assert.notEqual(await page.title(), "run");
+  await context.clearCookies();
+  assert.equal((await page.request.get(address)).status(), 401);
+  await context.close();
+});

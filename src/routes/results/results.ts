@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type * as v from "valibot";
-import { ARTIFACTS_MAX, type ResolveQuery } from "../../schema/api/results.ts";
+import { ARTIFACTS_MAX, type ArtifactItem, type ResolveQuery } from "../../schema/api/results.ts";
 import { RESULT_ROUTES } from "../../schema/routes/results.ts";
 import { notOfClaim } from "../../schema/rules/claim-refusals.ts";
 import { lifetimeMs } from "../../schema/rules/durations.ts";
@@ -9,6 +9,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { placeOfArtifact } from "../../schema/words/result.ts";
 import type { Sealing } from "../../services/credentials/sealing.ts";
 import type { checkReading } from "../../services/executions/check-read-access.ts";
+import type { Executions } from "../../services/executions/executions.ts";
 import type { Results } from "../../services/results/results.ts";
 import { isKnown, requestedRange } from "../http/byte-range.ts";
 import { claimedExecution } from "../http/claimed-execution.ts";
@@ -19,6 +20,7 @@ import { invalid, pathId } from "../http/validate.ts";
 import { shownResult } from "./result-headers.ts";
 
 type CheckReading = ReturnType<typeof checkReading>;
+type ArtifactRow = Awaited<ReturnType<Results["artifacts"]>>[number];
 
 /** Stored results (interface specification, Results and lifecycle). `bytesMax` bounds what is kept. */
 export function resultRoutes(
@@ -26,6 +28,7 @@ export function resultRoutes(
   sealing: Pick<Sealing, "openResult">,
   bytesMax: number,
   check: CheckReading,
+  reusedSteps: Executions["reusedSteps"],
 ) {
   const read = async (c: Context<RouteEnvironment>, query: v.InferOutput<typeof ResolveQuery>) => {
     // A user reads in their own name, which was decided on before.
@@ -67,19 +70,41 @@ export function resultRoutes(
       },
     },
     artifacts: async ({ params, json }) => {
-      const rows = await results.artifacts(pathId(params.execution_id, "execution"), ARTIFACTS_MAX + 1);
-      const artifacts = rows.slice(0, ARTIFACTS_MAX).flatMap(({ ref, contentType, bytes, sha256, createdAt }) => {
-        const place = placeOfArtifact(ref);
-        if (place === undefined) return [];
-        const { name, step, task } = place;
-        const about = { content_type: contentType, bytes, sha256, created_at: createdAt.toISOString() };
-        return [{ name, step, task, ref, ...about }];
-      });
-      return json({ artifacts, truncated: rows.length > ARTIFACTS_MAX });
+      const id = pathId(params.execution_id, "execution");
+      const own = (await results.artifacts(id, ARTIFACTS_MAX + 1)).flatMap((row) => artifactItem(row));
+      const files = [...(await reusedFiles(results, await reusedSteps(id))), ...own];
+      return json({ artifacts: files.slice(0, ARTIFACTS_MAX), truncated: files.length > ARTIFACTS_MAX });
     },
     resolve: ({ query }, c) => read(c, query),
     resolveApi: ({ query }, c) => read(c, query),
   });
+}
+
+function artifactItem({ ref, contentType, bytes, sha256, createdAt }: ArtifactRow): ArtifactItem[] {
+  const place = placeOfArtifact(ref);
+  if (place === undefined) return [];
+  const { name, step, task } = place;
+  return [{ name, step, task, ref, content_type: contentType, bytes, sha256, created_at: createdAt.toISOString() }];
+}
+
+/** What steps that were taken over had stored where they ran, as far as that is kept: they came before what this execution has stored. */
+async function reusedFiles(
+  results: Pick<Results, "artifacts">,
+  reused: ReadonlyMap<string, string>,
+): Promise<ArtifactItem[]> {
+  const files: ArtifactItem[] = [];
+  for (const original of new Set(reused.values())) {
+    if (files.length > ARTIFACTS_MAX) break;
+    const rows = await results.artifacts(original, ARTIFACTS_MAX + 1).catch(noneOfDeleted);
+    for (const item of rows.flatMap((row) => artifactItem(row)))
+      if (reused.get(item.step) === original) files.push({ ...item, reused_from: original });
+  }
+  return files;
+}
+
+function noneOfDeleted(error: unknown): ArtifactRow[] {
+  if (error instanceof FlowError && error.code === "NOT_FOUND") return [];
+  throw error;
 }
 
 /**

@@ -164,6 +164,12 @@ export const ArtifactItem = v.object({
   bytes: v.number(),
   sha256: v.string(),
   created_at: Timestamp,
+  reused_from: v.exactOptional(
+    v.pipe(
+      IdText,
+      v.description("The execution that has stored it: this one has taken over the step with its result."),
+    ),
+  ),
 });
 export type ArtifactItem = v.InferOutput<typeof ArtifactItem>;
 

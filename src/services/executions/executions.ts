@@ -63,6 +63,11 @@ export interface Executions extends Pausing {
   /** With `stepsAfter`, an event's id, only the steps to which something happened after it; all steps if too much happened. */
   detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
   /**
+   * The steps that a rerun has taken over, each with the execution in which it ran; none of another execution. Rejects with `FlowError`
+   * NOT_FOUND.
+   */
+  reusedSteps(executionId: string): Promise<ReadonlyMap<string, string>>;
+  /**
    * The execution as it was after one of its events, the newest by default. Throws `FlowError` NOT_FOUND for an event of another
    * execution.
    */
@@ -137,6 +142,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
     counts: (filter) => countExecutions(database, filter),
+    reusedSteps: (executionId) => reusedStepsOf(database, reader, executionId),
     async detail(executionId, stepsAfter) {
       const row = await findShownExecution(database, executionId);
       if (row === undefined) throw unknownExecution(executionId);
@@ -225,4 +231,20 @@ function beginning(
     start,
     rerun: rerunExecutions({ ...deps, start, cancel: stop }),
   };
+}
+
+async function reusedStepsOf(
+  database: Database,
+  reader: Pick<ExecutionReader, "read">,
+  executionId: string,
+): Promise<ReadonlyMap<string, string>> {
+  const row = await findShownExecution(database, executionId);
+  if (row === undefined) throw unknownExecution(executionId);
+  // Nothing is folded for what is no rerun.
+  if (row.rerunOf === null) return new Map();
+  const view = await reader.read(executionId, row.lastEventId);
+  const steps = Object.entries(view?.state.steps ?? {});
+  return new Map(
+    steps.flatMap(([name, { reusedFrom }]) => (reusedFrom === undefined ? [] : [[name, reusedFrom.execution_id]])),
+  );
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { before, test } from "node:test";
 import { type Body, openApi, TOKENS } from "../../support/service/api.ts";
-import { type Claimed, endOf, ONE_STEP, workWith } from "../../support/service/api-work.ts";
+import { type Claimed, endOf, ONE_STEP, TWO_STEPS, workWith } from "../../support/service/api-work.ts";
 import { addUser, allow, type TestUser } from "../../support/service/users.ts";
 
 /* The files of an execution: what tasks have stored and reported, and nothing else. */
@@ -191,4 +191,62 @@ test("an execution has a thousand files: the next is refused, and one of those i
   assert.equal(refused.status, 422);
   assert.match(await refused.text(), /has stored 1,000 files, and more are not taken/);
   assert.equal((await put(command, "7", "again", "text/plain")).status, 200);
+});
+
+test("a rerun lists the files of steps that it has taken over too, and of those that it runs again only its own", async () => {
+  await work.register("files/two", TWO_STEPS);
+  const run = async (id: string, name: string) => {
+    for (;;) {
+      if ((await work.get(`/api/executions/${id}`)).body["ended_at"] !== null) return;
+      for (const command of (await work.claim("w", 10, 200)) as Claimed[]) {
+        const file = `${command.step}-${name}.txt`;
+        const ref = refOf(command, file).replace(
+          "/step/start/task/start/",
+          `/step/${command.step}/task/${command.step}/`,
+        );
+        const query = new URLSearchParams({
+          ...{
+            ref,
+            worker: "w",
+            command_id: command.command_id,
+            attempt: String(command.attempt),
+            content_type: "text/plain",
+          },
+          ttl: "36500d",
+        });
+        const stored = await api.open.request(`/api/results?${query}`, { method: "PUT", body: name });
+        assert.equal(stored.status, 200, await stored.text());
+        await work.finish("w", command, { name: file, ref });
+      }
+    }
+  };
+  const original = await work.execute("files/two");
+  await run(original, "first");
+  const { body: begun } = await work.post(`/api/executions/${original}/rerun`, { from: ["end"] });
+  const rerun = String(begun["execution_id"]);
+  await run(rerun, "second");
+  const { body: again } = await work.post(`/api/executions/${rerun}/rerun`, { from: ["end"] });
+  const third = String(again["execution_id"]);
+  await run(third, "third");
+  const listed = async (id: string) =>
+    ((await filesOf(id)).body["artifacts"] as Body[]).map(({ name, reused_from }) => [name, reused_from]);
+  assert.deepEqual(await listed(original), [
+    ["start-first.txt", undefined],
+    ["end-first.txt", undefined],
+  ]);
+  assert.deepEqual(await listed(rerun), [
+    ["start-first.txt", original],
+    ["end-second.txt", undefined],
+  ]);
+  // What a rerun of a rerun takes over stands where it ran.
+  assert.deepEqual(await listed(third), [
+    ["start-first.txt", original],
+    ["end-third.txt", undefined],
+  ]);
+  const { body: whole } = await work.post(`/api/executions/${original}/rerun`, { from: ["start"] });
+  await run(String(whole["execution_id"]), "fourth");
+  assert.deepEqual(await listed(String(whole["execution_id"])), [
+    ["start-fourth.txt", undefined],
+    ["end-fourth.txt", undefined],
+  ]);
 });

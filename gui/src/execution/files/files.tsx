@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { FileText } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import "../../styles/files.css";
@@ -50,7 +51,7 @@ export default function Files({ execution }: { execution: Execution }): ReactNod
 
 function File({ file }: { file: StoredFile }): ReactNode {
   const [isOpen, setIsOpen] = useState(false);
-  const { name, step, ref, content_type, bytes, sha256, created_at } = file;
+  const { name, step, ref, content_type, bytes, sha256, created_at, reused_from } = file;
   const kind = previewKind(content_type, bytes);
   return (
     <li>
@@ -59,6 +60,14 @@ function File({ file }: { file: StoredFile }): ReactNode {
         <b>{name}</b>
         <small>
           {step} · {content_type} · {bytesText(bytes)} · <Ago at={created_at} />
+          {reused_from !== undefined && (
+            <>
+              {" · reused from "}
+              <Link to="/executions/$executionId" params={{ executionId: reused_from }} search={{ tab: "files" }}>
+                {reused_from}
+              </Link>
+            </>
+          )}
         </small>
         <small className="mono">sha256 {sha256}</small>
       </span>
