@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import type { ServerCall } from "../../src/adapters/server/connection.ts";
 import type { RunningEntry } from "../../src/adapters/server/running-table.ts";
+import type { GivenDecision } from "../../src/engine/decide/approvals.ts";
 import { resultOf } from "../../src/engine/state/results.ts";
 import { isTerminal } from "../../src/engine/state/state.ts";
 import { createClaimSecrets } from "../../src/platform/crypto/claim-secrets.ts";
 import { commandAnswer } from "../../src/routes/workers/claimed-command.ts";
 import { readBatch } from "../../src/routes/workers/event-batch.ts";
 import type { ServerReply } from "../../src/schema/routes/answer.ts";
+import { fromRecord } from "../../src/schema/rules/event-record.ts";
 import type { Signal } from "../../src/schema/words/command.ts";
 import { defined } from "../../src/schema/words/defined.ts";
 import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
@@ -72,6 +74,8 @@ async function route(parts: ApiParts, call: ServerCall, gone: AbortSignal): Prom
       if (rest[1] === "signals") return await signal(parts, rest[0] ?? "", rest[2] ?? "", bodyOf(call));
       if (rest[3] === "override") return await override(parts, rest[0] ?? "", rest[2] ?? "", bodyOf(call));
       return await awaitEnd(parts, rest[0] ?? "", url, gone);
+    case "approvals":
+      return await decide(parts, rest[0] ?? "", bodyOf(call));
     case "worker":
       return await pool(parts, rest[1] ?? "", bodyOf(call));
     default:
@@ -182,6 +186,29 @@ async function signal(
   body: JsonObject,
 ): Promise<unknown> {
   return await orchestrator.signal(executionId, { name, ...(body as Omit<Signal, "name">) });
+}
+
+/** As `services/approvals/approvals` takes a decision: the last word is the log's. */
+async function decide(
+  { orchestrator, tables, query }: ApiParts,
+  approvalId: string,
+  body: JsonObject,
+): Promise<unknown> {
+  const executionId = String(body["execution_id"]);
+  const commandId = await query(async () => {
+    const events = (tables.store.events.get(executionId) ?? []).filter(
+      ({ event_type: type }) => type === "approval.opened",
+    );
+    for (const event of events.map(fromRecord))
+      if (event.type === "approval.opened" && event.approval_id === approvalId) return event.command_id;
+    throw new FlowError("NOT_FOUND", `There is no approval ${approvalId}`);
+  });
+  const { decision, by, link } = body as unknown as GivenDecision;
+  const status = await orchestrator.decide(
+    { approvalId, executionId, commandId },
+    { decision, by, ...defined({ link }) },
+  );
+  return { approval_id: approvalId, execution_id: executionId, status };
 }
 
 /** As `services/executions/await-result` waits, on the virtual clock. */

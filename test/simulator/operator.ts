@@ -4,6 +4,7 @@ import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../src/schema/routes/execut
 import { STEERING_ROUTES } from "../../src/schema/routes/steering.ts";
 import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import { type Answering, connect } from "./network.ts";
+import { peopleOf, type TakenDecision } from "./people.ts";
 import { idOfPlaybook, programOf, type Simulated } from "./playbooks.ts";
 import { startProcess, type World } from "./process.ts";
 import type { Random } from "./random.ts";
@@ -17,6 +18,8 @@ export interface Operator {
   readonly interfered: ReadonlySet<string>;
   /** In the order in which they were begun. */
   readonly reruns: readonly MadeRerun[];
+  /** What people have said that a server has taken. */
+  readonly taken: readonly TakenDecision[];
   /** Nothing more is going to be done. */
   isDone(): boolean;
 }
@@ -102,6 +105,13 @@ export function createOperator(parts: OperatorParts): Operator {
       );
     }
   };
+  const taken: TakenDecision[] = [];
+  const people = peopleOf({ tables, random, sleep: clock.sleep, retry, limits, work: (what) => work(what) }, taken);
+  /** Its people, and what else comes to it from outside. */
+  const attend = (executionId: string) => {
+    send(executionId);
+    if (playbook.hasPeople) people(executionId);
+  };
   const reruns: MadeRerun[] = [];
   const ask: RerunsParts["ask"] = (executionId, body, key) => {
     const input = { params: { execution_id: executionId }, body, ...(key !== undefined && { idempotencyKey: key }) };
@@ -119,7 +129,7 @@ export function createOperator(parts: OperatorParts): Operator {
       sleep: clock.sleep,
       ask,
       begun: (executionId) => {
-        send(executionId);
+        attend(executionId);
         disturbNowAndThen(executionId);
       },
     },
@@ -129,7 +139,7 @@ export function createOperator(parts: OperatorParts): Operator {
     const input = { body: { path: playbook.path, workload: {} }, idempotencyKey: key, ...limits };
     const { execution_id: executionId } = await callUntilAnswered(retry, EXECUTE_ROUTES.execute, input);
     started.set(key, executionId);
-    send(executionId);
+    attend(executionId);
     disturbNowAndThen(executionId);
     if (parts.reruns !== "none") work(() => again(executionId));
   };
@@ -148,5 +158,5 @@ export function createOperator(parts: OperatorParts): Operator {
       await start(`start-${index}`);
     });
   }
-  return { started, interfered, reruns, isDone: () => open === 0 };
+  return { started, interfered, reruns, taken, isDone: () => open === 0 };
 }

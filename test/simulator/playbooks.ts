@@ -12,6 +12,8 @@ export interface Simulated {
   isRacy: boolean;
   /** What each of its executions is sent. */
   signals: readonly Signal[];
+  /** Whether people decide over what it asks. */
+  hasPeople: boolean;
   /** Rows that its cursor's claims give. */
   rows: readonly Json[];
 }
@@ -298,6 +300,18 @@ workflow:
   - { step: join, tool: { kind: wait, for: 2s }, next: end }
   - { step: end, tool: { kind: noop, result: { how: "{{ how }}", asked: "{{ each.results | map(attribute='outcome') | list }}", n: "{{ flaky.n }}" } } }
 `,
+  "people who decide": `
+workflow:
+  - { step: draft, tool: { kind: noop, result: { n: "{{ (n | default(0)) + 1 }}" } }, set: { ctx.n: "{{ draft.n }}" }, next: ask }
+  - step: ask
+    tool: { kind: wait, approval: { title: "{{ n }}", required: 2, remind_every: 4s, escalate: { after: 9s, to: { roles: [heads] } } } }
+    next: { arcs: [{ step: draft, when: "{{ ask.outcome == 'rejected' }}" }, { step: each, when: "{{ ask.outcome == 'approved' }}" }] }
+  - step: each
+    loop: { in: [3, 4], iterator: title, spec: { mode: parallel } }
+    tool: { kind: wait, approval: { title: "{{ title }}", required: 3 } }
+    next: { arcs: [{ step: end, when: "event.name == 'loop.done'" }] }
+  - { step: end, tool: { kind: noop, result: { n: "{{ n }}", how: "{{ ask.outcome }}", all: "{{ each.results | map(attribute='outcome') | list }}" } } }
+`,
   "calls in a loop, of calls, and one that fails": `
 workflow:
   - { step: start, tool: { kind: noop, result: { n: 2 } }, set: { ctx.n: "{{ start.n }}" }, next: [each, deep, bad] }
@@ -352,6 +366,7 @@ export const PLAYBOOKS: readonly Simulated[] = Object.entries(TEXTS).map(([name,
   path: `simulated/${index}`,
   isRacy: name === "unhandled failure",
   signals: SIGNALS[name] ?? [],
+  hasPeople: name === "people who decide",
   rows: text.includes("cursor:") ? [1, 2, 3, 4, 5].map((id) => ({ id })) : [],
 }));
 

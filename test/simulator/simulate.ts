@@ -4,6 +4,7 @@ import { createVirtualBroker } from "./broker.ts";
 import { type Faults, NO_FAULTS, planFaults, watchFaults } from "./faults.ts";
 import { type Ledger, openLedger } from "./ledger.ts";
 import { createOperator, type OperatorParts } from "./operator.ts";
+import type { TakenDecision } from "./people.ts";
 import type { Simulated } from "./playbooks.ts";
 import type { World } from "./process.ts";
 import { type Random, seededRandom } from "./random.ts";
@@ -26,6 +27,8 @@ export interface Simulation {
   /** Executions that were cancelled, or whose time ran out: they need not end as they would have. */
   interfered: ReadonlySet<string>;
   reruns: readonly MadeRerun[];
+  /** What people have said that a server has taken. */
+  taken: readonly TakenDecision[];
   /** Claims of a command that are lost before it fails. */
   lostClaims: number;
   /** Commands that all workers together run at a time. */
@@ -113,8 +116,8 @@ export async function simulate(
   const lastedMs = clock.now() - START_MS;
   faults.end();
   await runUntil(() => clock.now() - START_MS - lastedMs > REST_MS && isAtRest());
-  const { started, interfered, reruns: made } = operator;
-  const about = { started, interfered, reruns: made, lostClaims, slots, lastedMs };
+  const { started, interfered, reruns: made, taken } = operator;
+  const about = { started, interfered, reruns: made, taken, lostClaims, slots, lastedMs };
   return { playbook, tables, servers, ledger, faults, acknowledged, ...about };
 }
 

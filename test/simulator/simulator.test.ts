@@ -69,7 +69,13 @@ for (const [seed, playbook, why] of REGRESSIONS) {
 }
 
 /** Those that wait; each runs under as many seeds, whose servers' clocks are hours apart and jump by hours. */
-const WAITING = ["waits", "signals", "retries that are parked", "approvals, and retries that are parked"];
+const WAITING = [
+  "waits",
+  "signals",
+  "retries that are parked",
+  "approvals, and retries that are parked",
+  "people who decide",
+];
 const SEEDS_OF_HOURS = Number(process.env["FLOW_SIMULATOR_HOURS"] ?? 6);
 
 for (const playbook of WAITING) {

@@ -9,6 +9,7 @@ import type { Json } from "../../../src/schema/words/json.ts";
 import type { TaskError } from "../../../src/schema/words/outcome.ts";
 import { createSteppedClock } from "../../../src/testing/stepped-clock.ts";
 import { openLedger } from "../ledger.ts";
+import { sayingOf } from "../people.ts";
 import { idOfPlaybook, programOf, type Simulated } from "../playbooks.ts";
 import { seededRandom } from "../random.ts";
 import { scriptedTool } from "../tools.ts";
@@ -56,6 +57,7 @@ export async function localRun({
   path,
   rows,
   signals,
+  hasPeople,
 }: Simulated): Promise<{ state: ExecutionState; payloads: Map<string, Json>; log: EventRecord[] }> {
   const log: EventRecord[] = [];
   const clock = createSteppedClock(Date.UTC(2026, 0, 1));
@@ -103,6 +105,8 @@ export async function localRun({
     log: () => undefined,
     newId,
     capacity: 4,
+    answer: async ({ decided, request: { title } }) =>
+      hasPeople ? { decision: sayingOf(title), by: `person ${decided}`, afterMs: 1_000 } : undefined,
     signals: signals.map((signal, index) => ({ signal, afterMs: index * 100 })),
     observe({ executionId, path: name }, events) {
       // Those that it calls come later.

@@ -9,6 +9,7 @@ import { isMarker } from "../../../src/services/orchestration/memory/load-execut
 import type { ExecutionRow } from "../../support/engine/memory-store.ts";
 import type { FaultPlan } from "../faults.ts";
 import type { Simulation } from "../simulate.ts";
+import { assertApprovals } from "./approvals.ts";
 import { commandStories, commandsAreInTheLog, nothingIsOpen } from "./commands.ts";
 import { expectedOutcome, outcomeOf } from "./expected.ts";
 import { assertLog } from "./log.ts";
@@ -33,6 +34,7 @@ export async function assertInvariants(run: Simulation): Promise<void> {
   nothingIsClaimedTwice(run);
   batchesAreInTheLog(run);
   assertWork(run);
+  assertApprovals(run);
   await sameInMemory(run);
   await asExpected(run, states);
   await assertReruns(run, states);
