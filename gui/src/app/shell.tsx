@@ -67,7 +67,10 @@ function Top({ onSearch }: { onSearch(): void }): ReactNode {
       <Brand />
       <button type="button" className="search-all" aria-keyshortcuts="Control+K" onClick={onSearch}>
         <Search className="icon" aria-hidden="true" />
-        Search or run a command
+        {/* A phone has room for the first word. */}
+        <span>
+          Search<span className="wide"> or run a command</span>
+        </span>
         <span className="keys" aria-hidden="true">
           <kbd>Ctrl</kbd>
           <kbd>K</kbd>

@@ -68,7 +68,7 @@ function Table({ items }: { items: readonly Credential[] }): ReactNode {
             <th>Name</th>
             <th>Type</th>
             <th>Playbooks</th>
-            <th>Tags</th>
+            <th className="wide">Tags</th>
             <th>Changed</th>
             <th className="wide">Description</th>
           </tr>
@@ -85,7 +85,7 @@ function Table({ items }: { items: readonly Credential[] }): ReactNode {
               <td className="wrap">
                 {item.playbooks?.length === 0 ? <strong>none</strong> : item.playbooks?.join(", ")}
               </td>
-              <td className="wrap">{item.tags.join(", ")}</td>
+              <td className="wrap wide">{item.tags.join(", ")}</td>
               <td className="number">
                 <Ago at={item.updated_at} />
               </td>

@@ -94,7 +94,7 @@ async function permitUnwritten(c: Call, path: string): Promise<void> {
   }
 }
 
-/** A text, and who has it run: whoever may register it under its path, and start it there. */
+/** A text, and who has it run: a caller who may register it under its path, and start it there. */
 function draftOf(c: Call, content: string): Draft {
   return {
     content,

@@ -71,7 +71,7 @@ function isRunnable(kind: ResourceKind): kind is ReadDraft["kind"] {
   return kind === "playbook" || kind === "agent";
 }
 
-/** Keeps a text for the execution that `start` begins with it, and forgets it if there is none. */
+/** Keeps a text for the execution that `start` begins with it, and forgets it if that fails. */
 export async function keepingDraft<S extends { duplicate: boolean }>(
   database: Database,
   draft: ReadDraft,

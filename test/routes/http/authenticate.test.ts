@@ -43,6 +43,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "GET /api/triggers/:trigger_id": "operator",
   "GET /api/triggers/:trigger_id/next": "operator",
   "GET /api/triggers/:trigger_id/fires": "operator",
+  "GET /api/triggers/:trigger_id/deliveries": "operator",
   "POST /api/triggers/:trigger_id/fire": "operator",
   "POST /api/triggers/:trigger_id/backfill": "operator",
   "POST /api/triggers/:trigger_id/enable": "operator",

@@ -3,7 +3,7 @@ import { before, test } from "node:test";
 import { type Body, openApi } from "../../support/service/api.ts";
 import { workWith } from "../../support/service/api-work.ts";
 
-/* What became of a fire, and its execution: in one transaction, and once, whoever else writes. */
+/* What became of a fire, and its execution: in one transaction, and once, whatever others write meanwhile. */
 
 const api = await openApi({ FLOW_PURE_STEPS: "server" });
 const work = workWith(api);
