@@ -1,14 +1,14 @@
 import type { ReportOutcome } from "../../src/services/orchestration/orchestrator.ts";
 import { createSteppedClock } from "../../src/testing/stepped-clock.ts";
 import { createVirtualBroker } from "./broker.ts";
+import { createOperator, type OperatorParts } from "./callers/operator.ts";
+import type { TakenDecision } from "./callers/people.ts";
+import type { MadeRerun } from "./callers/reruns.ts";
 import { type Faults, NO_FAULTS, planFaults, watchFaults } from "./faults.ts";
 import { type Ledger, openLedger } from "./ledger.ts";
-import { createOperator, type OperatorParts } from "./operator.ts";
-import type { TakenDecision } from "./people.ts";
 import type { Simulated } from "./playbooks.ts";
 import type { World } from "./process.ts";
 import { type Random, seededRandom } from "./random.ts";
-import type { MadeRerun } from "./reruns.ts";
 import { createServer, type VirtualServer } from "./server.ts";
 import { createTables, type Tables } from "./tables.ts";
 import { createWorker } from "./worker.ts";

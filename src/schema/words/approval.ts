@@ -108,8 +108,9 @@ export function messageLink(approvalId: string, number: number): string {
 
 /** What stands before an addressee whose link was used: that it was they is what the link says, and no login. */
 export const LINK_OF = "link:";
-/** Most addressees of a message, and most characters of one. */
+/** Most addressees of a message. */
 export const ADDRESSEES_MAX = 20;
+/** Most characters of one. */
 export const ADDRESSEE_CHARS_MAX = 254;
 /** Most persons that an approval may need, and most rejections: their decisions are part of the state. */
 export const PERSONS_MAX = 20;

@@ -8,8 +8,8 @@ import { type EventRecord, toRecord } from "../../../src/schema/rules/event-reco
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { TaskError } from "../../../src/schema/words/outcome.ts";
 import { createSteppedClock } from "../../../src/testing/stepped-clock.ts";
+import { sayingOf } from "../callers/people.ts";
 import { openLedger } from "../ledger.ts";
-import { sayingOf } from "../people.ts";
 import { idOfPlaybook, programOf, type Simulated } from "../playbooks.ts";
 import { seededRandom } from "../random.ts";
 import { scriptedTool } from "../tools.ts";

@@ -1,10 +1,10 @@
-import { noteMark, type StepMarks } from "../../src/engine/rerun/step-marks.ts";
-import type { RerunAnswer, RerunBody } from "../../src/schema/api/steering.ts";
-import { fromRecord } from "../../src/schema/rules/event-record.ts";
-import { FlowError } from "../../src/schema/words/errors.ts";
-import { isMarker } from "../../src/services/orchestration/memory/load-execution.ts";
-import type { MemoryStore } from "../support/engine/memory-store.ts";
-import type { Random } from "./random.ts";
+import { noteMark, type StepMarks } from "../../../src/engine/rerun/step-marks.ts";
+import type { RerunAnswer, RerunBody } from "../../../src/schema/api/steering.ts";
+import { fromRecord } from "../../../src/schema/rules/event-record.ts";
+import { FlowError } from "../../../src/schema/words/errors.ts";
+import { isMarker } from "../../../src/services/orchestration/memory/load-execution.ts";
+import type { MemoryStore } from "../../support/engine/memory-store.ts";
+import type { Random } from "../random.ts";
 
 /** A rerun that was begun. */
 export interface MadeRerun {

@@ -1,11 +1,11 @@
-import { callUntilAnswered } from "../../src/adapters/server/retry.ts";
-import { APPROVAL_ROUTES } from "../../src/schema/routes/steering.ts";
-import { fromRecord } from "../../src/schema/rules/event-record.ts";
-import type { ApprovalDecision } from "../../src/schema/words/approval.ts";
-import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
-import type { EventOf } from "../../src/schema/words/event.ts";
-import type { Random } from "./random.ts";
-import type { Tables } from "./tables.ts";
+import { callUntilAnswered } from "../../../src/adapters/server/retry.ts";
+import { APPROVAL_ROUTES } from "../../../src/schema/routes/steering.ts";
+import { fromRecord } from "../../../src/schema/rules/event-record.ts";
+import type { ApprovalDecision } from "../../../src/schema/words/approval.ts";
+import { ERROR_STATUS, FlowError } from "../../../src/schema/words/errors.ts";
+import type { EventOf } from "../../../src/schema/words/event.ts";
+import type { Random } from "../random.ts";
+import type { Tables } from "../tables.ts";
 
 /** A decision that a server has taken, as it told the person. */
 export interface TakenDecision {

@@ -1,15 +1,15 @@
 import { setMaxListeners } from "node:events";
-import { callUntilAnswered } from "../../src/adapters/server/retry.ts";
-import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../src/schema/routes/executions.ts";
-import { STEERING_ROUTES } from "../../src/schema/routes/steering.ts";
-import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
-import { type Answering, connect } from "./network.ts";
+import { callUntilAnswered } from "../../../src/adapters/server/retry.ts";
+import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../../src/schema/routes/executions.ts";
+import { STEERING_ROUTES } from "../../../src/schema/routes/steering.ts";
+import { ERROR_STATUS, FlowError } from "../../../src/schema/words/errors.ts";
+import { type Answering, connect } from "../network.ts";
+import { idOfPlaybook, programOf, type Simulated } from "../playbooks.ts";
+import { startProcess, type World } from "../process.ts";
+import type { Random } from "../random.ts";
+import type { Tables } from "../tables.ts";
 import { peopleOf, type TakenDecision } from "./people.ts";
-import { idOfPlaybook, programOf, type Simulated } from "./playbooks.ts";
-import { startProcess, type World } from "./process.ts";
-import type { Random } from "./random.ts";
 import { type MadeRerun, type RerunsParts, rerunsOf } from "./reruns.ts";
-import type { Tables } from "./tables.ts";
 
 /** An operator who starts executions, now and then pauses one, cancels it, or gives it too little time, and runs some again. */
 export interface Operator {
