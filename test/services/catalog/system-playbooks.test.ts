@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import { createCatalog } from "../../../src/services/catalog/catalog.ts";
-import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import { registerSystemPlaybooks, suppliedDocument } from "../../../src/services/catalog/system-playbooks.ts";
 import { openServiceDatabase } from "../../repositories/service-database.ts";
+import { documents } from "../../support/engine/documents.ts";
 
 let database: Database;
 before(async () => {
@@ -16,7 +16,7 @@ const text = (path: string, what: string) =>
 
 /** The catalog, and a start of a program of some version that brings the playbook of a path. */
 function setup(path: string) {
-  const catalog = createCatalog({ database, documents: createDocuments(), onRegistered: () => undefined });
+  const catalog = createCatalog({ database, documents, onRegistered: () => undefined });
   const start = async (version: string, what: string) => {
     const [outcome] = await registerSystemPlaybooks({ database, catalog, version }, [
       { path, content: text(path, what) },

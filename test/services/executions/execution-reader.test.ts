@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ExecutionStore } from "../../../src/ports/execution-store.ts";
-import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import { createExecutionReader } from "../../../src/services/executions/execution-reader.ts";
 import { createProgramCache } from "../../../src/services/orchestration/memory/program-cache.ts";
+import { documents } from "../../support/engine/documents.ts";
 import { openOrchestrator } from "../../support/engine/orchestrator.ts";
 
 const TWO_STEPS = `apiVersion: flow/v2
@@ -34,7 +34,7 @@ async function setup() {
   const time = { now: 0 };
   const reader = createExecutionReader({
     store: counted,
-    programs: createProgramCache(entry, createDocuments()),
+    programs: createProgramCache(entry, documents),
     now: () => time.now,
   });
   const executionId = await start(TWO_STEPS);
@@ -93,8 +93,8 @@ test("a reader shares the programs of running executions, and evicts none of the
     texts.push(id);
     return { path: "two", version: 1, content: TWO_STEPS };
   };
-  const running = createProgramCache(entry, createDocuments(), 2);
-  const read = createProgramCache(entry, createDocuments(), 2);
+  const running = createProgramCache(entry, documents, 2);
+  const read = createProgramCache(entry, documents, 2);
   const programOf = (id: string) => running.peek(id) ?? read(id);
   const [one] = [await running("1"), await running("2")];
   assert.equal(await programOf("1"), one);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
-import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import { commandFromLog } from "../../../src/services/executions/recall-command.ts";
 import { SNAPSHOT_EVENTS } from "../../../src/services/orchestration/memory/load-execution.ts";
 import { createProgramCache } from "../../../src/services/orchestration/memory/program-cache.ts";
 import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
+import { documents } from "../../support/engine/documents.ts";
 import { openOrchestrator } from "../../support/engine/orchestrator.ts";
 
 // A command that has no row any more, made again from the log.
@@ -56,7 +56,7 @@ async function ran() {
         return store.eventsAfter(id, after, limit);
       },
     },
-    programs: createProgramCache(async () => ({ path: "p", version: 1, content: LOOP }), createDocuments()),
+    programs: createProgramCache(async () => ({ path: "p", version: 1, content: LOOP }), documents),
   };
   const issues = (store.events.get(executionId) ?? [])
     .filter(({ event_type }) => event_type === "command.issued")

@@ -9,7 +9,6 @@ import type { Database } from "../../../src/repositories/database/database.ts";
 import { prepareLogins } from "../../../src/roles/server/prepare-logins.ts";
 import { createAudit, SYSTEM } from "../../../src/services/access/audit.ts";
 import { createCatalog } from "../../../src/services/catalog/catalog.ts";
-import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import { createCredentials } from "../../../src/services/credentials/credentials.ts";
 import {
   ensureAuthCredential,
@@ -19,6 +18,7 @@ import {
 } from "../../../src/services/login/login-credentials.ts";
 import { open } from "../../repositories/service-database.ts";
 import { createServiceDatabase, type TestDatabase } from "../../support/database/postgres.ts";
+import { documents } from "../../support/engine/documents.ts";
 import { keyRing } from "../../support/engine/key-ring.ts";
 
 let shared: TestDatabase;
@@ -189,7 +189,7 @@ test("a server of a database of your own makes no account until its settings spe
   const said: string[] = [];
   const say = (_: object, line: string) => void said.push(line);
   const logger = { info: say, warn: say, error: say } as unknown as Logger;
-  const catalog = createCatalog({ database, documents: createDocuments(), onRegistered: () => undefined });
+  const catalog = createCatalog({ database, documents, onRegistered: () => undefined });
   const start = (settings: NodeJS.ProcessEnv) => {
     const config = loadConfig({ FLOW_DATABASE_URL: url, ...settings });
     return prepareLogins({ config, database, databaseUrl: url, credentials, catalog, version: "1.0.0", logger });

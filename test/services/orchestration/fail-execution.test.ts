@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
-import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import type { CommandProgram } from "../../../src/services/orchestration/memory/program-cache.ts";
 import { createProgramCache } from "../../../src/services/orchestration/memory/program-cache.ts";
 import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
+import { documents } from "../../support/engine/documents.ts";
 import { openOrchestrator } from "../../support/engine/orchestrator.ts";
 
 // A fault of this program over what a worker reports: it is answered, and it comes to an end.
@@ -20,7 +20,7 @@ workflow:
 /** The program, in which looking at the arcs of step `one` is a fault. */
 async function broken(): Promise<CommandProgram> {
   const read = async () => ({ path: "two", version: 1, content: TWO_STEPS });
-  const source = await createProgramCache(read, createDocuments())("1");
+  const source = await createProgramCache(read, documents)("1");
   const step = source.program.steps.get("one");
   assert.ok(step);
   const fault = {

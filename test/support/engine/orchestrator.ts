@@ -1,11 +1,11 @@
 import { systemClock } from "../../../src/adapters/system-clock.ts";
 import { resultOf } from "../../../src/engine/state/results.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
-import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import { createExecutionReader, type ExecutionView } from "../../../src/services/executions/execution-reader.ts";
 import { createOrchestrator } from "../../../src/services/orchestration/create-orchestrator.ts";
 import { createProgramCache } from "../../../src/services/orchestration/memory/program-cache.ts";
 import type { Orchestrator, OrchestratorDeps } from "../../../src/services/orchestration/orchestrator.ts";
+import { documents } from "./documents.ts";
 import { createMemoryStore, DuplicateKey, type MemoryStore } from "./memory-store.ts";
 
 /** An orchestrator over a store in memory. */
@@ -33,7 +33,7 @@ export function openOrchestrator(
   const payloads = new Map<string, string>();
   const deps: OrchestratorDeps = {
     store,
-    programs: createProgramCache(async (id) => entries.get(id), createDocuments()),
+    programs: createProgramCache(async (id) => entries.get(id), documents),
     results: {
       load: async (ref) => JSON.parse(payloads.get(ref) ?? "null") as Json,
       save: async (ref, json) => void payloads.set(ref, json),

@@ -15,12 +15,12 @@ import { unavailable } from "../../../src/repositories/database/error-codes.ts";
 import { mcpOf, type Services, type ServicesDeps, wireServices } from "../../../src/roles/server/wire-services.ts";
 import { createApp } from "../../../src/routes/app.ts";
 import { createCatalog } from "../../../src/services/catalog/catalog.ts";
-import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import { createDiagnosis } from "../../../src/services/diagnosis/diagnose.ts";
 import type { OrchestratorObserver } from "../../../src/services/orchestration/orchestrator.ts";
 import { createOverview } from "../../../src/services/overview/overview.ts";
 import { createReaper } from "../../../src/services/workers/reaper.ts";
 import { createServiceDatabase } from "../database/postgres.ts";
+import { documents } from "../engine/documents.ts";
 import { keyRing } from "../engine/key-ring.ts";
 
 /** Tokens of {@link Api.guarded}. */
@@ -89,8 +89,6 @@ export async function buildApi(
     returned: () => undefined,
     fault: (error) => logger.error({ err: error }, "advancing failed"),
   };
-  const documents = createDocuments();
-  after(() => documents.close());
   const service = wireServices({
     database,
     documents,
