@@ -167,13 +167,23 @@ const catalog = createRoute({
   component: lazyRouteComponent(() => import("../catalog/page.tsx"), "CatalogPage"),
 });
 
+interface RegisterSearch {
+  from?: string | undefined;
+  draft?: string | undefined;
+  step?: string | undefined;
+  of?: string | undefined;
+}
+
 const register = createRoute({
   getParentRoute: () => root,
   path: "/register",
   // The newest version of a path, or a draft by its catalog id; else a new document.
-  validateSearch: (search: Record<string, unknown>): { from?: string | undefined; draft?: string | undefined } => ({
+  // A step and an execution that it ran in: it is to be tested.
+  validateSearch: (search: Record<string, unknown>): RegisterSearch => ({
     from: text(search["from"]),
     draft: id(search["draft"]),
+    step: text(search["step"]),
+    of: id(search["of"]),
   }),
   component: lazyRouteComponent(() => import("../catalog/register/page.tsx"), "RegisterPage"),
 });

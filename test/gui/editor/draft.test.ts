@@ -108,3 +108,56 @@ test("the panel can be used in every look", async () => {
   await page.getByRole("heading", { name: "Run this draft" }).waitFor({ state: "detached" });
   await page.close();
 });
+
+test("what is typed stays when the declared inputs change, and the preview shows what would start, without secrets", async () => {
+  const page = await openedDraft();
+  await page.locator("#input-who").fill("mars");
+  const preview = page.getByRole("region", { name: "Preview" });
+  await preview.getByText("mars").waitFor();
+  const declared = (inputs: string) =>
+    textOf().replace(/workload: .*/, `inputs: { who: { type: string, maxLength: 6, default: world }${inputs} }`);
+  await writeDocument(page, declared(", key: { type: string, secret: true }, url: { default: 'at {{ key }}' }"));
+  await page.locator("#input-key").waitFor();
+  assert.equal(await page.locator("#input-who").inputValue(), "mars");
+  await page.locator("#input-key").fill("open sesame");
+  await preview.getByText("at [secret]").waitFor();
+  assert.doesNotMatch((await preview.textContent()) ?? "", /sesame/);
+  await page.locator("#input-who").fill("jupiter");
+  await page.locator("#input-who-problem").getByText("who").waitFor();
+  await preview.getByText("Would not start").waitFor();
+  assert.deepEqual(await accessibility(page), []);
+  await page.locator("#input-who").fill("venus");
+  await preview.getByText("Would not start").waitFor({ state: "detached" });
+  await writeDocument(page, declared(""));
+  await page.locator("#input-key").waitFor({ state: "detached" });
+  assert.equal(await page.locator("#input-who").inputValue(), "venus");
+  page.on("dialog", (dialog) => void dialog.accept());
+  await page.close();
+});
+
+test("a step of a run leads to its test in the editor, and what does not fit says why", async () => {
+  const steps = (tool: string, more = "") => `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: stepped, path: draft/stepped }
+workload: { who: world }
+workflow:
+  - step: greet
+    tool: { kind: noop, result: { text: "hello {{ workload.who }}" } }
+    next: { arcs: [{ step: send, set: { text: "{{ greet.text }}" } }] }
+  - step: send
+    tool: ${tool}
+${more}`;
+  await post("/api/catalog/register", { content: steps('{ kind: noop, result: { sent: "{{ text }}" } }') });
+  const run = { path: "draft/stepped", workload: { who: "Ada" }, wait_ms: 20_000 };
+  const id = String((await post("/api/execute", run))["execution_id"]);
+  const page = await opened(`/executions/${id}?step=send`);
+  await page.getByRole("link", { name: "Edit and test …" }).click();
+  await page.getByRole("heading", { name: "Test a step" }).waitFor();
+  const added = "  - step: extra\n    tool: { kind: noop }\n    next: { arcs: [{ step: greet }] }\n";
+  await writeDocument(page, steps('{ kind: noop, result: { posted: "{{ text }}!" } }', added));
+  page.removeAllListeners("console");
+  await page.getByRole("alert").getByText(`execution ${id} never reached 'extra'`).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Run this step" }).isDisabled(), true);
+  page.on("dialog", (dialog) => void dialog.accept());
+  await page.close();
+});

@@ -52,12 +52,13 @@ export function DraftPanel({
       )}
       {subject !== undefined && (
         <InputForm
-          key={JSON.stringify([subject.path, subject.payload["inputs"], subject.payload["workload"]])}
+          key={subject.path}
           subject={subject}
           filled={lastInputs(subject.path)}
           may={why === undefined ? may : { allowed: false, why }}
           run={run}
           label="Run draft"
+          of={why === undefined && validation !== undefined ? { content: text } : undefined}
         />
       )}
       {run.data !== undefined && <RunOutcome key={run.data} executionId={run.data} />}
@@ -66,7 +67,7 @@ export function DraftPanel({
 }
 
 /** Why a text cannot run, in a sentence; undefined where it can, as far as is known. */
-function whyNot(validation: Validation | undefined): string | undefined {
+export function whyNot(validation: Validation | undefined): string | undefined {
   if (validation === undefined) return undefined;
   const errors = validation.messages.filter(({ severity }) => severity === "error");
   const [first] = errors;
@@ -79,7 +80,7 @@ function whyNot(validation: Validation | undefined): string | undefined {
 }
 
 /** Who runs a text under a path does what registering it there and starting it would do. */
-function useMayRun(path: string | undefined): Allowed {
+export function useMayRun(path: string | undefined): Allowed {
   const change = useAllowed("modify", { path, to: "run drafts of" });
   const execute = useAllowed("execute", { path });
   return change.allowed ? execute : change;

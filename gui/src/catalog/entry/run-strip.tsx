@@ -15,7 +15,9 @@ const LOWEST = 14;
 export function RunStrip({ path }: { path: string }): ReactNode {
   const { data } = useInfiniteQuery(executionList({ path }));
   const now = useNow();
-  const rows = data?.pages[0]?.executions.slice(0, SHOWN).toReversed() ?? [];
+  // Drafts are no runs of what is registered.
+  const registered = data?.pages[0]?.executions.filter(({ version }) => version > 0) ?? [];
+  const rows = registered.slice(0, SHOWN).toReversed();
   const longest = Math.max(1, ...rows.map((row) => tookMs(row, now)));
   return (
     <section className="card">

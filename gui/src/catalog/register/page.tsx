@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useBlocker, useNavigate } from "@tanstack/react-router";
-import { Play } from "lucide-react";
-import { type ReactNode, useMemo, useRef, useState } from "react";
+import { FlaskConical, Play } from "lucide-react";
+import { type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 import "../../styles/catalog.css";
 import { api } from "../../api/client.ts";
 import { catalogEntry, keptDraft, queries } from "../../api/queries.ts";
@@ -11,6 +11,7 @@ import { AllowedButton } from "../../parts/allowed-button.tsx";
 import type { EditorProblem, EditorTarget } from "../../parts/editor/editor.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { DraftPanel } from "../draft/panel.tsx";
+import { StepPanel } from "../draft/step-panel.tsx";
 import { useSource } from "../source/use-source.ts";
 import { SourceView } from "../source/view.tsx";
 import { playbookSchema } from "./document-schema.ts";
@@ -39,7 +40,7 @@ workflow:
 
 /** Writes a document and registers it as the newest version of its path. */
 export function RegisterPage(): ReactNode {
-  const { from, draft } = route.useSearch();
+  const { from, draft, step, of } = route.useSearch();
   const registered = useQuery({ ...catalogEntry(from ?? "", "latest"), enabled: from !== undefined, staleTime: 0 });
   const kept = useQuery({ ...keptDraft(draft ?? ""), enabled: draft !== undefined });
   const source = draft === undefined ? registered : kept;
@@ -49,7 +50,8 @@ export function RegisterPage(): ReactNode {
   else if (source.data !== undefined)
     began.current ??= { text: source.data.content, version: registered.data?.version };
   const path = from ?? kept.data?.path;
-  if (began.current !== undefined) return <Writing key={path} from={path} {...began.current} />;
+  if (began.current !== undefined)
+    return <Writing key={path} from={path} {...began.current} {...(step !== undefined && { test: { step, of } })} />;
   if (source.isError) return <ProblemPanel error={source.error} again={() => void source.refetch()} />;
   return <p className="quiet">Loading …</p>;
 }
@@ -58,14 +60,19 @@ function Writing({
   from,
   text: initial,
   version,
+  test,
 }: {
   from: string | undefined;
   text: string;
   version: number | undefined;
+  /** The step that one has come to test, and the execution that it ran in. */
+  test?: { step: string; of: string | undefined };
 }): ReactNode {
   const [text, setText] = useState(initial);
   const [goTo, setGoTo] = useState<EditorTarget>();
-  const [isDrafting, setDrafting] = useState(false);
+  const [trial, setTrial] = useState<"draft" | "step" | undefined>(test === undefined ? undefined : "step");
+  const [step, setStep] = useState(test?.step);
+  const onStep = useCallback((at: string | undefined) => setStep((before) => at ?? before), []);
   const may = useAllowed("modify", { path: from, to: from === undefined ? "register playbooks" : "change" });
   const schema = useQuery(SCHEMA);
   const source = useSource(text);
@@ -84,10 +91,14 @@ function Writing({
       <div className="row spread">
         <h1 className="wrap">{from === undefined ? "Register a document" : `Edit ${from}`}</h1>
         <div className="row">
-          <button type="button" aria-expanded={isDrafting} onClick={() => setDrafting(!isDrafting)}>
+          <Trial name="draft" open={trial} onOpen={setTrial}>
             <Play className="icon" aria-hidden="true" />
             Run draft …
-          </button>
+          </Trial>
+          <Trial name="step" open={trial} onOpen={setTrial}>
+            <FlaskConical className="icon" aria-hidden="true" />
+            Test a step …
+          </Trial>
           {from !== undefined && (
             <Link to="/entry/$" params={{ _splat: from }} className="button">
               Back
@@ -98,13 +109,23 @@ function Writing({
           </AllowedButton>
         </div>
       </div>
-      <SourceView state={source} text={text} onChange={setText} problems={problems} schema={schema.data} goTo={goTo} />
+      <SourceView {...{ text, problems, goTo, onStep }} state={source} onChange={setText} schema={schema.data} />
       {(check.error ?? error) !== null && <ProblemPanel error={check.error ?? error} />}
       {(last !== undefined || refused !== undefined) && (
         <Messages messages={messages} isRefused={refused !== undefined} onGoTo={setGoTo} />
       )}
-      {isDrafting && (
-        <DraftPanel text={text} source={source.source} validation={validation} onClose={() => setDrafting(false)} />
+      {trial === "draft" && (
+        <DraftPanel text={text} source={source.source} validation={validation} onClose={() => setTrial(undefined)} />
+      )}
+      {trial === "step" && (
+        <StepPanel
+          {...{ text, validation }}
+          path={validation?.path ?? last?.path ?? from}
+          steps={source.source?.steps.map(({ name }) => name) ?? NO_STEPS}
+          at={step}
+          of={test?.of}
+          onClose={() => setTrial(undefined)}
+        />
       )}
       {review !== undefined && (
         <ReviewDialog
@@ -119,6 +140,29 @@ function Writing({
         />
       )}
     </div>
+  );
+}
+
+const NO_STEPS: readonly string[] = [];
+
+type TrialName = "draft" | "step";
+
+/** Opens and closes one of the panels below the text. */
+function Trial({
+  name,
+  open,
+  onOpen,
+  children,
+}: {
+  name: TrialName;
+  open: TrialName | undefined;
+  onOpen(name: TrialName | undefined): void;
+  children: ReactNode;
+}): ReactNode {
+  return (
+    <button type="button" aria-expanded={open === name} onClick={() => onOpen(open === name ? undefined : name)}>
+      {children}
+    </button>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import type { JsonObject } from "../../../../src/schema/words/json.ts";
 import { api } from "../../api/client.ts";
 import { useIdempotencyKey } from "../../api/idempotency.ts";
@@ -34,9 +34,10 @@ function EntryForm({
   from: string | undefined;
 }): ReactNode {
   const may = useAllowed("execute", { path: entry.path });
+  const of = useMemo(() => ({ path: entry.path, version: entry.version }), [entry]);
   return (
     <div className="panel">
-      <InputForm subject={entry} filled={filled} may={may} run={useRun(entry)} label="Run">
+      <InputForm subject={entry} filled={filled} may={may} run={useRun(entry)} label="Run" of={of}>
         {from !== undefined && (
           <p>
             With the inputs of{" "}

@@ -6,8 +6,10 @@ import { AllowedButton } from "../../parts/allowed-button.tsx";
 import { Field } from "./field.tsx";
 import { type Texts, textOf } from "./input-values.ts";
 import { fieldsOf, type InputField, inTextOrder, type RunSubject } from "./inputs.ts";
+import { PreviewCard } from "./preview.tsx";
 import { SystemCalls } from "./system-calls.tsx";
 import { useInputs } from "./use-inputs.ts";
+import { type PreviewOf, useStartPreview } from "./use-start-preview.ts";
 
 /** What starts it. */
 export interface InputRun {
@@ -26,6 +28,7 @@ export function InputForm({
   may,
   run,
   label,
+  of,
   children,
 }: {
   subject: RunSubject;
@@ -35,6 +38,8 @@ export function InputForm({
   run: InputRun;
   /** Of the button. */
   label: string;
+  /** What it would start, for the preview beside it; undefined while that is not known. */
+  of: PreviewOf | undefined;
   /** Before the fields. */
   children?: ReactNode;
 }): ReactNode {
@@ -48,32 +53,39 @@ export function InputForm({
     { isBusy: run.isPending, onValues: (workload) => run.mutate({ workload, fields }) },
   );
   const { problems } = inputs;
+  const preview = useStartPreview(of, fields, inputs);
+  const liveProblem = (name: string) => (inputs.isTyped(name) ? own(preview.problems, name) : undefined);
   return (
-    <form ref={inputs.form} className="stack" onSubmit={inputs.onSubmit} noValidate>
-      {children}
-      {fields.length === 0 && <p className="quiet">It names no inputs.</p>}
-      {fields.map((field) => (
-        <Field
-          key={field.name}
-          field={field}
-          problem={(own(problems, field.name) ?? own(refused, field.name)) as string | undefined}
-          text={inputs.texts[field.name] ?? ""}
-          onText={(text) => inputs.setText(field.name, text)}
-        />
-      ))}
-      {!isClosed && <MoreInputs text={inputs.more} onText={inputs.setMore} problem={problems[""]} />}
-      <SystemCalls subject={subject} />
-      {!may.allowed && <p className="quiet wrap">{may.why}</p>}
-      <Refusal count={inputs.count} error={run.error} />
-      <div className="row">
-        <AllowedButton may={may} type="submit" className="main" disabled={run.isPending}>
-          {run.isPending ? "Starting …" : label}
-        </AllowedButton>
-        <button type="button" onClick={() => inputs.reset({ texts: startTexts(fields, {}), more: "" })}>
-          Defaults
-        </button>
-      </div>
-    </form>
+    <div className="with-preview">
+      <form ref={inputs.form} className="stack" onSubmit={inputs.onSubmit} noValidate>
+        {children}
+        {fields.length === 0 && <p className="quiet">It names no inputs.</p>}
+        {fields.map((field) => (
+          <Field
+            key={field.name}
+            field={field}
+            problem={
+              (own(problems, field.name) ?? own(refused, field.name) ?? liveProblem(field.name)) as string | undefined
+            }
+            text={inputs.texts[field.name] ?? ""}
+            onText={(text) => inputs.setText(field.name, text)}
+          />
+        ))}
+        {!isClosed && <MoreInputs text={inputs.more} onText={inputs.setMore} problem={problems[""]} />}
+        <SystemCalls subject={subject} />
+        {!may.allowed && <p className="quiet wrap">{may.why}</p>}
+        <Refusal count={inputs.count} error={run.error} />
+        <div className="row">
+          <AllowedButton may={may} type="submit" className="main" disabled={run.isPending}>
+            {run.isPending ? "Starting …" : label}
+          </AllowedButton>
+          <button type="button" onClick={() => inputs.reset({ texts: startTexts(fields, {}), more: "" })}>
+            Defaults
+          </button>
+        </div>
+      </form>
+      <PreviewCard preview={preview} />
+    </div>
   );
 }
 

@@ -15,16 +15,20 @@ export interface InputTexts {
 
 /**
  * What is typed into a form of inputs, and what is wrong with it: by field, and under `""` with the inputs that no field is for. Sending the
- * form gives its values to `onValues`, unless an input is wrong, or `isBusy`.
+ * form gives its values to `onValues`, unless an input is wrong, or `isBusy`. `begin` is asked again and again: the fields may change while
+ * they are filled in, and what was typed stays, also for a field that goes and comes back.
  */
 export function useInputs(
   fields: readonly InputField[],
   begin: () => InputTexts,
   { isBusy, onValues }: { isBusy: boolean; onValues(values: JsonObject): void },
 ) {
-  const [{ texts, more }, setInputs] = useState(begin);
+  const [typed, setTyped] = useState<Partial<InputTexts>>({});
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
   const form = useFocusOnProblem(problems);
+  const first = begin();
+  const texts = { ...first.texts, ...typed.texts };
+  const more = typed.more ?? first.more;
   const submit = async () => {
     const { values, problems: found } = await readInputs(fields, texts);
     const others = await readMap(more).catch((error: Error) => error);
@@ -37,11 +41,13 @@ export function useInputs(
     ...{ form, texts, more, problems },
     /** How many inputs are wrong. */
     count: Object.keys(problems).length,
+    /** Whether something was typed into a field. */
+    isTyped: (name: string) => typed.texts !== undefined && Object.hasOwn(typed.texts, name),
     setText: (name: string, text: string) =>
-      setInputs((before) => ({ ...before, texts: { ...before.texts, [name]: text } })),
-    setMore: (text: string) => setInputs((before) => ({ ...before, more: text })),
+      setTyped((before) => ({ ...before, texts: { ...before.texts, [name]: text } })),
+    setMore: (text: string) => setTyped((before) => ({ ...before, more: text })),
     reset(to: InputTexts) {
-      setInputs(to);
+      setTyped(to);
       setProblems({});
     },
     onSubmit(event: FormEvent) {

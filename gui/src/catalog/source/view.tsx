@@ -18,11 +18,14 @@ export function SourceView({
   state,
   text,
   goTo,
+  onStep,
   ...editor
 }: {
   /** What was read of the text. */
   state: SourceState;
   text: string;
+  /** The cursor is in another step. */
+  onStep?: ((step: string | undefined) => void) | undefined;
 } & Omit<ComponentProps<typeof Editor>, "value" | "label" | "onCursor">): ReactNode {
   const { source, fault } = state;
   const isNarrow = useIsNarrow(1100);
@@ -30,6 +33,7 @@ export function SourceView({
   const [target, setTarget] = useState<EditorTarget>();
   const [step, setOffset] = useCursorStep(source?.steps);
   useEffect(() => setTarget(goTo), [goTo]);
+  useEffect(() => onStep?.(step), [step, onStep]);
   const isDrawn =
     source === undefined ? /^["']?workflow["']?\s*:/m.test(text) : Array.isArray(source.payload["workflow"]);
   const isText = !isDrawn || !isNarrow || view === "text";

@@ -135,6 +135,18 @@ function StepActions({ execution, step, isPast }: { execution: Execution; step: 
       {!isPast && wait !== undefined && <EndWait execution={execution} wait={wait} />}
       {!isPast && execution.ended_at === null && isOpen(step) && <Override execution={execution} step={step} />}
       {!isPast && execution.ended_at !== null && step.runs > 0 && <Rerun execution={execution} step={step.name} />}
+      {!isPast && execution.ended_at !== null && step.runs > 0 && (
+        <Link
+          to="/register"
+          search={{
+            ...(execution.version > 0 ? { from: execution.path } : { draft: execution.catalog_id }),
+            ...{ step: step.name, of: execution.execution_id },
+          }}
+          className="button quiet"
+        >
+          Edit and test …
+        </Link>
+      )}
       <Link
         from="/executions/$executionId"
         to="."

@@ -1,0 +1,149 @@
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { api } from "../../api/client.ts";
+import { useIdempotencyKey } from "../../api/idempotency.ts";
+import { executionList } from "../../api/queries.ts";
+import type { Validation } from "../../api/types.ts";
+import { RerunPlanView } from "../../execution/steering/rerun-plan.tsx";
+import { AllowedButton } from "../../parts/allowed-button.tsx";
+import { useNow } from "../../parts/now.tsx";
+import { isFinal } from "../../parts/status.tsx";
+import { agoText } from "../../parts/time.ts";
+import { RunOutcome } from "./outcome.tsx";
+import { useMayRun, whyNot } from "./panel.tsx";
+
+/** Runs one step of the editor's text with the inputs that it had in a recorded run: shows what that does before it does it. */
+export function StepPanel({
+  text,
+  path,
+  steps,
+  at,
+  of: given,
+  validation,
+  onClose,
+}: {
+  text: string;
+  /** Of the text, as far as it is known. */
+  path: string | undefined;
+  /** Names of its steps. */
+  steps: readonly string[];
+  /** The step that the cursor is in. */
+  at: string | undefined;
+  /** The execution that was come from. */
+  of: string | undefined;
+  validation: Validation | undefined;
+  onClose(): void;
+}): ReactNode {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  const [chosen, setChosen] = useState<string>();
+  const [of, setOf] = useState(given ?? "");
+  const names = [chosen, at, steps[0]];
+  const step = names.find((name) => name !== undefined && steps.includes(name)) ?? "";
+  const why = whyNot(validation);
+  const isKnown = why === undefined && validation !== undefined && step !== "";
+  const body = { content: text, step, ...(of !== "" && { execution_id: of }) };
+  const plan = useQuery({
+    queryKey: ["step-plan", body],
+    enabled: isKnown,
+    placeholderData: keepPreviousData,
+    retry: false,
+    queryFn: ({ signal }) => api("POST /api/execute/draft/step", { body: { ...body, dry_run: true }, signal }),
+  });
+  const key = useIdempotencyKey();
+  const run = useMutation({
+    mutationFn: () => api("POST /api/execute/draft/step", { body, headers: key.of(body) }),
+    onSuccess: () => key.answered(),
+  });
+  const may = useMayRun(path);
+  const error = run.error ?? plan.error;
+  const isReady = isKnown && plan.data !== undefined && !plan.isError && !plan.isPlaceholderData;
+  return (
+    <section className="panel stack" aria-labelledby="step-title">
+      <div className="row spread">
+        <h2 id="step-title" ref={heading} tabIndex={-1}>
+          Test a step
+        </h2>
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+      <p className="quiet wrap">
+        Runs one step of the text as it stands, and nothing after it, with the inputs that it had in a run. Nothing is
+        registered; what the step does outside is as real as in any run.
+      </p>
+      <div className="row">
+        <label className="row">
+          Step
+          <select aria-label="Step" value={step} onChange={({ target }) => setChosen(target.value)}>
+            {steps.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <RunChoice path={path} of={of} onOf={setOf} />
+      </div>
+      {why !== undefined && (
+        <p role="status" className="note tone-bad wrap">
+          {why}
+        </p>
+      )}
+      {why === undefined && error !== null && (
+        <p role="alert" className="problem wrap">
+          {error.message}
+        </p>
+      )}
+      {isReady && (
+        <>
+          <p className="wrap">
+            With what <code>{step}</code> had in execution{" "}
+            <Link
+              to="/executions/$executionId"
+              params={{ executionId: plan.data.rerun_of }}
+              search={{ step }}
+              target="_blank"
+            >
+              {plan.data.rerun_of}
+            </Link>
+          </p>
+          <RerunPlanView plan={plan.data} />
+        </>
+      )}
+      <div className="row">
+        <AllowedButton may={may} className="main" disabled={!isReady || run.isPending} onClick={() => run.mutate()}>
+          {run.isPending ? "Starting …" : "Run this step"}
+        </AllowedButton>
+      </div>
+      {run.data?.execution_id !== undefined && (
+        <RunOutcome key={run.data.execution_id} executionId={run.data.execution_id} />
+      )}
+    </section>
+  );
+}
+
+/** Which recorded run the inputs are taken from. */
+function RunChoice({ path, of, onOf }: { path: string | undefined; of: string; onOf(of: string): void }): ReactNode {
+  const { data } = useInfiniteQuery({ ...executionList({ path: path ?? "" }), enabled: path !== undefined });
+  const now = useNow();
+  const ended = (data?.pages[0]?.executions ?? []).filter(
+    ({ status, version, started_by: by }) => isFinal(status) && (version > 0 || by?.kind !== "rerun"),
+  );
+  const isListed = of === "" || ended.some((one) => one.execution_id === of);
+  return (
+    <label className="row">
+      With the inputs of
+      <select aria-label="With the inputs of" value={of} onChange={({ target }) => onOf(target.value)}>
+        <option value="">the newest run of this step</option>
+        {!isListed && <option value={of}>{of}</option>}
+        {ended.map(({ execution_id: id, status, started_at: at }) => (
+          <option key={id} value={id}>
+            {id}, {status.toLowerCase()}, {agoText(Date.parse(at), now)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
