@@ -112,7 +112,8 @@ const ROOMS = {
   cli: {
     "*": "any",
     operations: ["run", "documents", "server", "terminal", "command-line"],
-    run: ["watch", "documents", "progress", "server", "terminal", "command-line"],
+    // A test of a step is a rerun, with the plan of one.
+    run: ["executions", "watch", "documents", "progress", "server", "terminal", "command-line"],
     executions: ["watch", "documents", "progress", "server", "terminal", "command-line"],
     secrets: ["watch", "server", "terminal", "command-line"],
     // A backfill is a bulk operation, and is followed as such.
@@ -204,10 +205,10 @@ const ROOMS = {
     bulk: ["triggers", "executions", "access", "*"],
     signals: ["orchestration", "access"],
     approvals: ["orchestration", "executions", "access", "catalog", "*"],
-    triggers: ["executions", "access", "catalog", "*"],
-    webhooks: ["triggers", "executions", "credentials", "access"],
+    triggers: ["executions", "orchestration/memory", "access", "catalog", "*"],
+    webhooks: ["triggers", "executions", "credentials", "access", "catalog", "*"],
     "stream-triggers": ["triggers", "credentials", "access"],
-    mcp: ["executions", "catalog"],
+    mcp: ["drafts", "executions", "catalog"],
     drafts: ["executions", "orchestration", "orchestration/memory", "catalog", "*"],
     overview: ["diagnosis", "workers"],
     diagnosis: ["orchestration/memory"],

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { type MarkdownBlock, type MarkdownPart, markdownOf } from "../../../src/language/words/markdown.ts";
+import { type MarkdownBlock, type MarkdownPart, markdownOf } from "../../../src/schema/api/waits/markdown.ts";
 
 /* The page of a link shows descriptions by the same rules (`src/routes/approvals/link-markdown.ts`). */
 

@@ -70,10 +70,7 @@ const isAccepted = (change: BatchChange): change is Accepted => change.accept !=
  * from the database's now, `started_ms` and `deadline_ms` from 1970.
  */
 const FLUSH = {
-  /**
-   * Executions that continue. Rows are locked in this order, so that servers that write the same executions wait for each other
-   * and do not deadlock.
-   */
+  /** Executions that continue. Rows are locked in this order, so that servers that write the same ones do not deadlock. */
   executions: part(
     ({ executions }) =>
       executions
@@ -144,13 +141,10 @@ const FLUSH = {
   ),
   /** Fires of triggers whose executions begin. */
   fired: part(
-    ({ executions }) =>
-      executions.flatMap(({ executionId, start }) =>
-        start?.fireId === undefined ? [] : [{ executionId, row: start.fireId }],
-      ),
-    columns<typeof triggerFire, OfExecution<string>>(triggerFire, {
-      executionId: ({ executionId }) => executionId,
-      fireId: ({ row }) => row,
+    ({ executions }) => executions.filter(isStart).filter(({ start }) => start.fireId !== undefined),
+    columns<typeof triggerFire, Start>(triggerFire, {
+      executionId: (row) => row.executionId,
+      fireId: (row) => row.start.fireId,
     }),
   ),
   segments: part(

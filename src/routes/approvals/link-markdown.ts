@@ -1,4 +1,4 @@
-import { type MarkdownBlock, type MarkdownPart, markdownOf } from "../../language/words/markdown.ts";
+import { type MarkdownBlock, type MarkdownPart, markdownOf } from "../../schema/api/waits/markdown.ts";
 import { type Html, html } from "./html.ts";
 
 /*

@@ -17,7 +17,7 @@ export interface StartPreview {
   /** What is wrong with which input, by its name. */
   problems: Readonly<Record<string, string>>;
   warnings: readonly string[];
-  /** Why there is none. */
+  /** Why if the start would be refused. */
   error: Error | null;
   /** Something was typed that is not in it yet. */
   isOld: boolean;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { markdownOf } from "../../src/language/words/markdown.ts";
+import { markdownOf } from "../../src/schema/api/waits/markdown.ts";
 
 test("paragraphs, headings, lists, fences, and what stands in a line", () => {
   const text =
