@@ -13,16 +13,8 @@ import { agoText } from "../../parts/time.ts";
 import { RunOutcome } from "./outcome.tsx";
 import { useMayRun, whyNot } from "./panel.tsx";
 
-/** Runs one step of the editor's text with the inputs that it had in a recorded run: shows what that does before it does it. */
-export function StepPanel({
-  text,
-  path,
-  steps,
-  at,
-  of: given,
-  validation,
-  onClose,
-}: {
+/** What {@link StepPanel} is about. */
+interface StepPanelProps {
   text: string;
   /** Of the text, as far as it is known. */
   path: string | undefined;
@@ -34,7 +26,10 @@ export function StepPanel({
   of: string | undefined;
   validation: Validation | undefined;
   onClose(): void;
-}): ReactNode {
+}
+
+/** Runs one step of the editor's text with the inputs that it had in a recorded run: shows what that does before it does it. */
+export function StepPanel({ text, path, steps, at, of: given, validation, onClose }: StepPanelProps): ReactNode {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
   const [chosen, setChosen] = useState<string>();
@@ -43,22 +38,9 @@ export function StepPanel({
   const step = names.find((name) => name !== undefined && steps.includes(name)) ?? "";
   const why = whyNot(validation);
   const isKnown = why === undefined && validation !== undefined && step !== "";
-  const body = { content: text, step, ...(of !== "" && { execution_id: of }) };
-  const plan = useQuery({
-    queryKey: ["step-plan", body],
-    enabled: isKnown,
-    placeholderData: keepPreviousData,
-    retry: false,
-    queryFn: ({ signal }) => api("POST /api/execute/draft/step", { body: { ...body, dry_run: true }, signal }),
-  });
-  const key = useIdempotencyKey();
-  const run = useMutation({
-    mutationFn: () => api("POST /api/execute/draft/step", { body, headers: key.of(body) }),
-    onSuccess: () => key.answered(),
-  });
+  const { plan, run, error } = useStepTest({ content: text, step, ...(of !== "" && { execution_id: of }) }, isKnown);
   const may = useMayRun(path);
-  const error = run.error ?? plan.error;
-  const isReady = isKnown && plan.data !== undefined && !plan.isError && !plan.isPlaceholderData;
+  const isReady = plan !== undefined;
   return (
     <section className="panel stack" aria-labelledby="step-title">
       <div className="row spread">
@@ -74,16 +56,7 @@ export function StepPanel({
         registered; what the step does outside is as real as in any run.
       </p>
       <div className="row">
-        <label className="row">
-          Step
-          <select aria-label="Step" value={step} onChange={({ target }) => setChosen(target.value)}>
-            {steps.map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+        <StepChoice steps={steps} step={step} onStep={setChosen} />
         <RunChoice path={path} of={of} onOf={setOf} />
       </div>
       {why !== undefined && (
@@ -96,22 +69,7 @@ export function StepPanel({
           {error.message}
         </p>
       )}
-      {isReady && (
-        <>
-          <p className="wrap">
-            With what <code>{step}</code> had in execution{" "}
-            <Link
-              to="/executions/$executionId"
-              params={{ executionId: plan.data.rerun_of }}
-              search={{ step }}
-              target="_blank"
-            >
-              {plan.data.rerun_of}
-            </Link>
-          </p>
-          <RerunPlanView plan={plan.data} />
-        </>
-      )}
+      {plan !== undefined && <StepPlan step={step} plan={plan} />}
       <div className="row">
         <AllowedButton may={may} className="main" disabled={!isReady || run.isPending} onClick={() => run.mutate()}>
           {run.isPending ? "Starting …" : "Run this step"}
@@ -121,6 +79,68 @@ export function StepPanel({
         <RunOutcome key={run.data.execution_id} executionId={run.data.execution_id} />
       )}
     </section>
+  );
+}
+
+/** The plan of the test, undefined until it is that of this request, and the call that runs it. */
+function useStepTest(body: { content: string; step: string; execution_id?: string }, isKnown: boolean) {
+  const asked = useQuery({
+    queryKey: ["step-plan", body],
+    enabled: isKnown,
+    placeholderData: keepPreviousData,
+    retry: false,
+    queryFn: ({ signal }) => api("POST /api/execute/draft/step", { body: { ...body, dry_run: true }, signal }),
+  });
+  const key = useIdempotencyKey();
+  const run = useMutation({
+    mutationFn: () => api("POST /api/execute/draft/step", { body, headers: key.of(body) }),
+    onSuccess: () => key.answered(),
+  });
+  const plan = isKnown && !asked.isError && !asked.isPlaceholderData ? asked.data : undefined;
+  return { plan, run, error: run.error ?? asked.error };
+}
+
+function StepChoice({
+  steps,
+  step,
+  onStep,
+}: {
+  steps: readonly string[];
+  step: string;
+  onStep(name: string): void;
+}): ReactNode {
+  return (
+    <label className="row">
+      Step
+      <select aria-label="Step" value={step} onChange={({ target }) => onStep(target.value)}>
+        {steps.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** What will run, and whose inputs it takes. */
+function StepPlan({
+  step,
+  plan,
+}: {
+  step: string;
+  plan: NonNullable<ReturnType<typeof useStepTest>["plan"]>;
+}): ReactNode {
+  return (
+    <>
+      <p className="wrap">
+        With what <code>{step}</code> had in execution{" "}
+        <Link to="/executions/$executionId" params={{ executionId: plan.rerun_of }} search={{ step }} target="_blank">
+          {plan.rerun_of}
+        </Link>
+      </p>
+      <RerunPlanView plan={plan} />
+    </>
   );
 }
 

@@ -56,21 +56,18 @@ export function RegisterPage(): ReactNode {
   return <p className="quiet">Loading …</p>;
 }
 
-function Writing({
-  from,
-  text: initial,
-  version,
-  test,
-}: {
+interface WritingProps {
   from: string | undefined;
   text: string;
   version: number | undefined;
   /** The step that one has come to test, and the execution that it ran in. */
   test?: { step: string; of: string | undefined };
-}): ReactNode {
+}
+
+function Writing({ from, text: initial, version, test }: WritingProps): ReactNode {
   const [text, setText] = useState(initial);
   const [goTo, setGoTo] = useState<EditorTarget>();
-  const [trial, setTrial] = useState<"draft" | "step" | undefined>(test === undefined ? undefined : "step");
+  const [trial, setTrial] = useState<TrialName | undefined>(test === undefined ? undefined : "step");
   const [step, setStep] = useState(test?.step);
   const onStep = useCallback((at: string | undefined) => setStep((before) => at ?? before), []);
   const may = useAllowed("modify", { path: from, to: from === undefined ? "register playbooks" : "change" });
@@ -88,27 +85,11 @@ function Writing({
   });
   return (
     <div className="stack">
-      <div className="row spread">
-        <h1 className="wrap">{from === undefined ? "Register a document" : `Edit ${from}`}</h1>
-        <div className="row">
-          <Trial name="draft" open={trial} onOpen={setTrial}>
-            <Play className="icon" aria-hidden="true" />
-            Run draft …
-          </Trial>
-          <Trial name="step" open={trial} onOpen={setTrial}>
-            <FlaskConical className="icon" aria-hidden="true" />
-            Test a step …
-          </Trial>
-          {from !== undefined && (
-            <Link to="/entry/$" params={{ _splat: from }} className="button">
-              Back
-            </Link>
-          )}
-          <AllowedButton may={may} className="main" disabled={check.isPending} onClick={() => check.mutate()}>
-            {check.isPending ? "Checking …" : "Register …"}
-          </AllowedButton>
-        </div>
-      </div>
+      <Head from={from} trial={trial} onTrial={setTrial}>
+        <AllowedButton may={may} className="main" disabled={check.isPending} onClick={() => check.mutate()}>
+          {check.isPending ? "Checking …" : "Register …"}
+        </AllowedButton>
+      </Head>
       <SourceView {...{ text, problems, goTo, onStep }} state={source} onChange={setText} schema={schema.data} />
       {(check.error ?? error) !== null && <ProblemPanel error={check.error ?? error} />}
       {(last !== undefined || refused !== undefined) && (
@@ -146,6 +127,41 @@ function Writing({
 const NO_STEPS: readonly string[] = [];
 
 type TrialName = "draft" | "step";
+
+/** What the page is about, and what can be done with the text; `children`: how it is registered. */
+function Head({
+  from,
+  trial,
+  onTrial,
+  children,
+}: {
+  from: string | undefined;
+  trial: TrialName | undefined;
+  onTrial(name: TrialName | undefined): void;
+  children: ReactNode;
+}): ReactNode {
+  return (
+    <div className="row spread">
+      <h1 className="wrap">{from === undefined ? "Register a document" : `Edit ${from}`}</h1>
+      <div className="row">
+        <Trial name="draft" open={trial} onOpen={onTrial}>
+          <Play className="icon" aria-hidden="true" />
+          Run draft …
+        </Trial>
+        <Trial name="step" open={trial} onOpen={onTrial}>
+          <FlaskConical className="icon" aria-hidden="true" />
+          Test a step …
+        </Trial>
+        {from !== undefined && (
+          <Link to="/entry/$" params={{ _splat: from }} className="button">
+            Back
+          </Link>
+        )}
+        {children}
+      </div>
+    </div>
+  );
+}
 
 /** Opens and closes one of the panels below the text. */
 function Trial({
