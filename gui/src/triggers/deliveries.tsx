@@ -4,8 +4,8 @@ import { type ReactNode, useState } from "react";
 import { type Delivery, deliveryList, type Trigger } from "../api/triggers.ts";
 import { bytesText } from "../parts/json/reference.ts";
 import { Ago } from "../parts/now.tsx";
-import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
+import { PagedList } from "./paged-list.tsx";
 
 /** Each verdict in words, and the state whose sign and colour it has. */
 const VERDICTS: Readonly<Record<Delivery["verdict"], { word: string; look: string }>> = {
@@ -39,19 +39,9 @@ export function Deliveries({ trigger: { trigger_id: id } }: { trigger: Trigger }
           </button>
         </div>
       </header>
-      {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
-      {pages.isPending && <p className="pad quiet">Loading …</p>}
-      {pages.isSuccess && deliveries.length === 0 && (
-        <p className="pad quiet">{isRefused ? "None was refused." : "No deliveries yet."}</p>
-      )}
-      {deliveries.length > 0 && <Table deliveries={deliveries} />}
-      {pages.hasNextPage && (
-        <p className="pad">
-          <button type="button" disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-            Older ones
-          </button>
-        </p>
-      )}
+      <PagedList pages={pages} count={deliveries.length} empty={isRefused ? "None was refused." : "No deliveries yet."}>
+        <Table deliveries={deliveries} />
+      </PagedList>
     </section>
   );
 }

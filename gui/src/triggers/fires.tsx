@@ -3,10 +3,10 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { type Fire, fireList, type Trigger } from "../api/triggers.ts";
 import { Ago } from "../parts/now.tsx";
-import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
 import { durationText, momentText } from "../parts/time.ts";
 import { FIRE_STATES } from "./fire-states.ts";
+import { PagedList } from "./paged-list.tsx";
 
 const route = getRouteApi("/triggers/$triggerId");
 
@@ -45,19 +45,13 @@ export function Fires({ trigger: { trigger_id: id } }: { trigger: Trigger }): Re
           ))}
         </nav>
       </header>
-      {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
-      {pages.isPending && <p className="pad quiet">Loading …</p>}
-      {pages.isSuccess && fires.length === 0 && (
-        <p className="pad quiet">{status === undefined ? "It has not fired yet." : `None is ${status}.`}</p>
-      )}
-      {fires.length > 0 && <Table fires={fires} />}
-      {pages.hasNextPage && (
-        <p className="pad">
-          <button type="button" disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-            Older ones
-          </button>
-        </p>
-      )}
+      <PagedList
+        pages={pages}
+        count={fires.length}
+        empty={status === undefined ? "It has not fired yet." : `None is ${status}.`}
+      >
+        <Table fires={fires} />
+      </PagedList>
     </section>
   );
 }

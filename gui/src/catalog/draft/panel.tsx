@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useMemo, useRef } from "react";
+import { type ReactNode, useMemo } from "react";
 import { isJsonObject, type JsonObject } from "../../../../src/schema/words/json.ts";
 import { api } from "../../api/client.ts";
 import { useIdempotencyKey } from "../../api/idempotency.ts";
@@ -10,6 +10,7 @@ import type { InputField, RunSubject } from "../run/inputs.ts";
 import { keepInputs, lastInputs } from "../run/last-inputs.ts";
 import type { Source } from "../source/read-source.ts";
 import { RunOutcome } from "./outcome.tsx";
+import { PanelHead } from "./panel-head.tsx";
 
 /** Runs the text of the editor as it is, without registering it. The inputs are those that the text declares. */
 export function DraftPanel({
@@ -24,8 +25,6 @@ export function DraftPanel({
   validation: Validation | undefined;
   onClose(): void;
 }): ReactNode {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
   const subject = useSubject(text, source);
   const path = validation?.path ?? subject?.path;
   const may = useMayRun(path);
@@ -33,14 +32,7 @@ export function DraftPanel({
   const why = whyNot(validation);
   return (
     <section className="panel stack" aria-labelledby="draft-title">
-      <div className="row spread">
-        <h2 id="draft-title" ref={heading} tabIndex={-1}>
-          Run this draft
-        </h2>
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
-      </div>
+      <PanelHead id="draft-title" title="Run this draft" onClose={onClose} />
       <p className="quiet wrap">
         Runs the text as it stands{path !== undefined && <> under {path}</>}, without registering it. It is listed as a
         draft, fires no triggers and counts in no statistics; what its tasks do outside is as real as in any run.

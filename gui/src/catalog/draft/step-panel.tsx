@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { api } from "../../api/client.ts";
 import { useIdempotencyKey } from "../../api/idempotency.ts";
 import { executionList } from "../../api/queries.ts";
@@ -12,6 +12,7 @@ import { isFinal } from "../../parts/status.tsx";
 import { agoText } from "../../parts/time.ts";
 import { RunOutcome } from "./outcome.tsx";
 import { useMayRun, whyNot } from "./panel.tsx";
+import { PanelHead } from "./panel-head.tsx";
 
 /** What {@link StepPanel} is about. */
 interface StepPanelProps {
@@ -30,8 +31,6 @@ interface StepPanelProps {
 
 /** Runs one step of the editor's text with the inputs that it had in a recorded run: shows what that does before it does it. */
 export function StepPanel({ text, path, steps, at, of: given, validation, onClose }: StepPanelProps): ReactNode {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
   const [chosen, setChosen] = useState<string>();
   const [of, setOf] = useState(given ?? "");
   const names = [chosen, at, steps[0]];
@@ -43,14 +42,7 @@ export function StepPanel({ text, path, steps, at, of: given, validation, onClos
   const isReady = plan !== undefined;
   return (
     <section className="panel stack" aria-labelledby="step-title">
-      <div className="row spread">
-        <h2 id="step-title" ref={heading} tabIndex={-1}>
-          Test a step
-        </h2>
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
-      </div>
+      <PanelHead id="step-title" title="Test a step" onClose={onClose} />
       <p className="quiet wrap">
         Runs one step of the text as it stands, and nothing after it, with the inputs that it had in a run. Nothing is
         registered; what the step does outside is as real as in any run.
