@@ -38,13 +38,12 @@ interface Life {
  * Where nothing broke, no command waits while a worker has room; where only notices were lost, it is found by polling. In the
  * end it would be found in any case, and the delay would not be noticed.
  */
-function noTimeIsWasted({ playbook, tables: { store }, faults: { counts }, slots, interfered }: Simulation): void {
+function noTimeIsWasted({ tables: { store }, faults: { counts }, slots, interfered }: Simulation): void {
   // A worker learns of a cancellation with its next heartbeat.
   if (interfered.size > 0) return;
   const broken = (Object.keys(counts) as (keyof FaultPlan)[]).filter((kind) => counts[kind] > 0);
   if (broken.some((kind) => !kind.startsWith("notice"))) return;
-  // What a decision wakes while a worker reports to another server is at times found by that server's poll alone.
-  const patienceMs = broken.length === 0 && !playbook.hasPeople ? PATIENCE_MS : PATIENCE_MS + POLL_MS;
+  const patienceMs = broken.length === 0 ? PATIENCE_MS : PATIENCE_MS + POLL_MS;
   const lives = new Map<string, Life>();
   /** What came before a command was parked. */
   const before: Life[] = [];

@@ -196,18 +196,18 @@ export function offerIssued(round: OpenRound, ready: ReadyQueue, readyAt: number
   for (const [executionId, changes] of round.changeSets) {
     for (const { commandId, kinds, labels, attempt, body } of changes.unclaimed()) {
       const batch = changes.batch === undefined ? {} : { batch: changes.batch };
-      ready.add({ commandId, executionId, kinds, labels, attempt, readyAt, body, ...batch });
+      ready.add({ commandId, executionId, kinds, labels, attempt, readyAt, body, ...batch, isTentative: true });
       round.offered.set(commandId, executionId);
     }
   }
 }
 
 /**
- * Takes back offered commands whose issue was not written; returns those that were written and not claimed, including those
+ * Takes back offered commands whose issue or wake was not written; returns those that were written and not claimed, including those
  * that did not fit into the queue: another server may have a worker for them.
  */
 export function keepIssued(round: OpenRound, ready: ReadyQueue, moved: ReadonlySet<string>): string[] {
-  for (const [commandId, executionId] of round.offered) if (!moved.has(executionId)) ready.remove(commandId);
+  for (const [commandId, executionId] of round.offered) ready.settle(commandId, moved.has(executionId));
   const written = [...round.changeSets].filter(([executionId]) => moved.has(executionId));
   const unclaimed = written.flatMap(([, changes]) => changes.unclaimed());
   // The command is in the store only now: a read since it was left out has not found it.
@@ -231,7 +231,7 @@ export interface ClaimDeps {
  * returned at once.
  */
 export async function deliverClaims(
-  { pendingClaims, offered }: OpenRound,
+  { pendingClaims }: OpenRound,
   { committed, moved }: RoundEnd,
   deps: ClaimDeps,
 ): Promise<void> {
@@ -246,14 +246,15 @@ export async function deliverClaims(
   for (const pendingClaim of pendingClaims) {
     const claims = pendingClaim.tentative.splice(0);
     const commands = claims.flatMap((claim) => {
-      const { entry, attempt } = claim;
+      const { attempt } = claim;
+      const { isTentative, ...entry } = claim.entry;
       const body = isDurable(claim) ? (entry.body ?? bodies.get(entry.commandId)) : undefined;
       if (body !== undefined) {
         deps.onClaimed(entry);
         return [claimedCommand(claim, body, leaseExpiresAt)];
       }
       if (isDurable(claim)) ready.add({ ...entry, attempt, lostBy: null });
-      else if (!offered.has(entry.commandId)) ready.add(entry);
+      else if (isTentative === undefined) ready.add(entry);
       return [];
     });
     pendingClaim.deliver(commands);

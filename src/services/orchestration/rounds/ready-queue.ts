@@ -17,6 +17,8 @@ export interface ReadyEntry extends ReadyCommand {
    * such command.
    */
   askedAt?: number;
+  /** A round has added it that is not written yet, and the store has not named it: if the write is refused, there is no such command. */
+  isTentative?: true;
 }
 
 /** The kinds and labels of a worker. */
@@ -85,6 +87,11 @@ export interface ReadyQueue {
   /** Whether the queue has a command that a worker with this ability can run. */
   suits(ability: Ability): boolean;
   remove(commandId: string): void;
+  /**
+   * The round that has added this command has ended. If it was not written, the command leaves, unless the store has named it since:
+   * another server may have done the same, and its notice has come first.
+   */
+  settle(commandId: string, isWritten: boolean): void;
   has(commandId: string): boolean;
   size(): number;
   roomOf(requirement: Requirement): GroupRoom;
@@ -177,6 +184,12 @@ export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
     suits: (ability) => hasFor(groups.all(), ability),
     has: groups.has,
     remove: groups.remove,
+    settle(commandId, isWritten) {
+      const entry = groups.entry(commandId);
+      if (entry?.isTentative === undefined) return;
+      if (isWritten) delete entry.isTentative;
+      else groups.remove(commandId);
+    },
     size: groups.size,
     roomOf(requirement) {
       const group = groups.find(requirement);
@@ -218,6 +231,7 @@ interface Groups {
   remove(commandId: string): void;
   /** True if it is already there, under this claim or a later one. */
   isKnown(entry: ReadyEntry): boolean;
+  entry(commandId: string): Queued | undefined;
   has(commandId: string): boolean;
   /** Commands of all groups. */
   size(): number;
@@ -245,11 +259,15 @@ function createGroups({
   const forget = (group: Group) => {
     if (sizeOf(group) === 0 && !group.isCut) groups.delete(group.key);
   };
+  const entryOf = (commandId: string) => {
+    const group = groupOf.get(commandId);
+    return group?.again.get(commandId) ?? group?.fresh.get(commandId);
+  };
   const remove = (commandId: string) => {
     const group = groupOf.get(commandId);
     if (group === undefined) return;
+    const entry = entryOf(commandId);
     groupOf.delete(commandId);
-    const entry = group.again.get(commandId) ?? group.fresh.get(commandId);
     if (entry?.body !== undefined) bodies -= 1;
     if (!group.again.delete(commandId)) group.fresh.delete(commandId);
     forget(group);
@@ -283,14 +301,15 @@ function createGroups({
       if (entry.labels !== null) for (const look of labelled) look();
     },
     remove,
-    isKnown({ commandId, attempt }) {
-      const group = groupOf.get(commandId);
-      const known = group?.again.get(commandId) ?? group?.fresh.get(commandId);
+    isKnown({ commandId, attempt, isTentative }) {
+      const known = entryOf(commandId);
       if (known === undefined) return false;
+      if (known.attempt === attempt && isTentative === undefined) delete known.isTentative;
       if (known.attempt >= attempt) return true;
       remove(commandId);
       return false;
     },
+    entry: entryOf,
     has: (commandId) => groupOf.has(commandId),
     size: () => groupOf.size,
     most,

@@ -63,6 +63,34 @@ test("a known command is not added again, except under a later claim", () => {
   assert.equal(ready.take(ANY, take)?.attempt, 2);
 });
 
+test("what a refused round has added leaves, unless the store has named it since; what a written one has added stays", () => {
+  const ready = createReadyQueue();
+  for (const id of [1, 2, 3]) ready.add(entry(id, { isTentative: true }));
+  ready.add(entry(2));
+  ready.settle("1", false);
+  ready.settle("2", false);
+  ready.settle("3", true);
+  assert.deepEqual(["1", "2", "3"].map(ready.has), [false, true, true]);
+  // A later round that adds it again and is refused takes nothing from it.
+  ready.add(entry(3, { isTentative: true }));
+  ready.settle("3", false);
+  assert.equal(ready.has("3"), true);
+  const taken = [1, 2].map(() => ready.take(ANY, take));
+  assert.deepEqual(
+    taken.map((one) => one?.isTentative),
+    [undefined, undefined],
+  );
+});
+
+test("what a round has added and taken, and the store has named since, stays when the round is refused", () => {
+  const ready = createReadyQueue();
+  ready.add(entry(1, { isTentative: true, attempt: 1 }));
+  assert.equal(ready.take(ANY, take)?.isTentative, true);
+  ready.add(entry(1, { attempt: 1 }));
+  ready.settle("1", false);
+  assert.equal(ready.has("1"), true);
+});
+
 test("a search gives up after passing over many commands of a group, and finds commands of another group", () => {
   const ready = createReadyQueue();
   for (let id = 1; id <= 100; id += 1) ready.add(entry(id, { kinds: ["http"] }));
