@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { randomInt } from "node:crypto";
 import { test } from "node:test";
+import { Cron } from "croner";
 import { cronProblem, duesBetween, jitterOf, lastDue, nextDue } from "../../src/language/words/schedule.ts";
 import type { Schedule } from "../../src/schema/triggers/trigger.ts";
 import { planDues } from "../../src/services/triggers/plan-dues.ts";
+import { seededRandom } from "../simulator/random.ts";
 
 /* Times of schedules (control, rules 36 to 38): a table of hard dates, and a year of every change of the clock in five zones. */
 
@@ -15,6 +18,8 @@ const at = (text: string) => Date.parse(text);
 const texts = (dues: readonly number[]) => dues.map((due) => new Date(due).toISOString().slice(0, 16));
 const after = (schedule: Schedule, from: string, count: number) =>
   texts(duesBetween(schedule, { from: at(from), until: Number.POSITIVE_INFINITY, activeSince: 0 }, count));
+
+const DAY_MS = 86_400_000;
 
 const HARD: readonly [pattern: string, zone: string, from: string, times: readonly string[]][] = [
   // The gap of spring: a fixed time runs once at its end, a stepped one is left out, a wildcard follows the instants.
@@ -49,9 +54,28 @@ test("a table of hard dates", () => {
   }
 });
 
-const ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata"];
+test("answers that are kept are those of a schedule that was never asked before, in whatever order it is asked", (context) => {
+  const seed = Number(process.env["FLOW_SEED"] ?? randomInt(1_000_000));
+  context.diagnostic(`FLOW_SEED=${seed}`);
+  const random = seededRandom(seed);
+  const changes = ["2026-03-29T01:00Z", "2026-10-25T01:00Z", "2026-11-01T06:00Z", "2026-04-04T15:00Z"].map(at);
+  const patterns = ["30 2 * * *", "15,45 1-3 * * *", "*/20 * * * *", "0 0 1 1 *", "0 0 30 2 *", "*/7 * * * * *"];
+  for (let round = 0; round < 400; round += 1) {
+    const zone = random.pick(["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"]);
+    const pattern = random.pick(patterns.slice(0, round % 10 === 0 ? undefined : 4));
+    const moment = random.pick(changes) + random.between(-2 * DAY_MS, 2 * DAY_MS);
+    const fresh = new Cron(pattern, {
+      timezone: zone,
+      mode: "5-or-6-parts",
+      fixedTimeRule: "no-wildcard",
+      paused: true,
+    });
+    const expected = fresh.nextRun(new Date(moment))?.getTime();
+    assert.equal(nextDue(cron(pattern, zone), moment, 0), expected, `${pattern} in ${zone} after ${moment}`);
+  }
+});
 
-const DAY_MS = 86_400_000;
+const ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata"];
 
 /** What the clock of a zone shows, as `2026-03-29 02:30`, from the runtime and not from the library. */
 function shown(zone: string): (ms: number) => string {

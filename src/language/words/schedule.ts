@@ -11,21 +11,33 @@ import type { Schedule } from "../../schema/triggers/trigger.ts";
 const KEPT_MAX = 1_000;
 const kept = new Map<string, Compiled>();
 
-/** A pattern in a zone, and what was asked of it last: of thousands that are due in one minute most have the same. */
+/** A pattern in a zone, and what was asked of it last. */
 interface Compiled {
   cron: Cron;
+  /** The newest answers: of thousands that are due in one minute most have the same pattern, and each asks for that minute and for the next. */
+  gaps: Gap[];
+}
+
+/** No time of the pattern lies after `from` and before `next`; undefined: none lies after `from`. */
+interface Gap {
   from: number;
   next: number | undefined;
 }
 
+/** Answers of a pattern that are kept. */
+const GAPS = 4;
+
 /** The first time of a pattern after a moment. */
-function nextOf(pattern: string, timezone: string, from: number): number | undefined {
-  const one = compiled(pattern, timezone);
-  if (one.from !== from) {
-    one.next = one.cron.nextRun(new Date(from))?.getTime();
-    one.from = from;
-  }
-  return one.next;
+function nextOf(pattern: string, timezone: string, after: number): number | undefined {
+  const { cron, gaps } = compiled(pattern, timezone);
+  const known = gaps.find(({ from, next }) => from <= after && (next === undefined || after < next));
+  if (known !== undefined) return known.next;
+  const next = cron.nextRun(new Date(after))?.getTime();
+  // Asked for a moment that is earlier than before: the same gap reaches farther back.
+  const same = gaps.find((gap) => gap.next === next);
+  if (same !== undefined) same.from = after;
+  else gaps.splice(0, gaps.length, { from: after, next }, ...gaps.slice(0, GAPS - 1));
+  return next;
 }
 
 function compiled(pattern: string, timezone: string): Compiled {
@@ -35,7 +47,7 @@ function compiled(pattern: string, timezone: string): Compiled {
   const cron = new Cron(pattern, { timezone, mode: "5-or-6-parts", fixedTimeRule: "no-wildcard", paused: true });
   const [oldest] = kept.keys();
   if (kept.size >= KEPT_MAX && oldest !== undefined) kept.delete(oldest);
-  const one = { cron, from: Number.NaN, next: undefined };
+  const one: Compiled = { cron, gaps: [] };
   kept.set(key, one);
   return one;
 }

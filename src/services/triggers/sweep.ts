@@ -15,7 +15,9 @@ import { type DuesPlan, type PlannedDue, planDues } from "./plan-dues.ts";
 import { type FiredNotice, type StartFires, TAKEN_MS } from "./start-fires.ts";
 
 /** Schedules, or fires, that one slice takes. */
-const SLICE = 500;
+const SLICE = 250;
+/** Slices of schedules that start executions at a time, while the next is written: neither the database nor the server waits for the other. */
+const STARTING_MAX = 2;
 /** How long one run works, ms: then others get their turn. */
 const RUN_MS = 5_000;
 
@@ -41,12 +43,16 @@ export interface SweepDeps {
 export function createSweep(deps: SweepDeps): () => Promise<void> {
   return async () => {
     const end = deps.busy() + RUN_MS;
+    const starting: Promise<unknown>[] = [];
     for (let isFull = true; isFull && deps.busy() < end; ) {
       const ends = await deps.fireForEnds();
       const due = await fireDue(deps);
+      if (starting.length >= STARTING_MAX) await starting.shift();
+      starting.push(due.start());
       const queued = await decideQueued(deps);
-      isFull = ends > 0 || due >= SLICE || queued >= SLICE;
+      isFull = ends > 0 || due.count >= SLICE || queued >= SLICE;
     }
+    await Promise.all(starting);
   };
 }
 
@@ -58,11 +64,19 @@ async function decideQueued({ database, start }: SweepDeps): Promise<number> {
   return fires.length;
 }
 
-async function fireDue(deps: SweepDeps): Promise<number> {
+/** A slice of schedules whose fires are written. */
+interface DueSlice {
+  /** Schedules that were due. */
+  count: number;
+  /** Starts executions for those of its fires that are queued. Never rejects. */
+  start(): Promise<unknown>;
+}
+
+async function fireDue(deps: SweepDeps): Promise<DueSlice> {
   const { database, env, newName, onFired } = deps;
   const takenBy = newName();
   const taken = await takeDueTriggers(database, { takenBy, leaseMs: TAKEN_MS, limit: SLICE });
-  if (taken.length === 0) return 0;
+  if (taken.length === 0) return { count: 0, start: async () => undefined };
   const planned = taken.map((row) => ({ row, plan: planOf(row) }));
   const count = planned.reduce((sum, { plan }) => sum + plan.dues.length, 0);
   const ids = count === 0 ? [] : await reserveIds(database, count);
@@ -80,13 +94,10 @@ async function fireDue(deps: SweepDeps): Promise<number> {
     onFired({ kind: row.kind, status, lateMs: row.now.getTime() - dueAt });
   }
   const queued = fires.filter(({ fireId, status }) => status === "queued" && written.has(fireId));
-  await deps.start(
-    queued.map(({ fireId, triggerId, key, dueAt, input, waits }) => ({
-      ...{ fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits, always: false, isNew: true },
-    })),
-    triggers,
-  );
-  return taken.length;
+  const asQueued = queued.map(({ fireId, triggerId, key, dueAt, input, waits }) => ({
+    ...{ fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits, always: false, isNew: true },
+  }));
+  return { count: taken.length, start: () => deps.start(asQueued, triggers) };
 }
 
 function planOf({ triggerId, definition, activeSince, countedFrom, now }: DueTrigger): DuesPlan {
