@@ -114,6 +114,8 @@ function viewsOf(runs: Runs): readonly View[] {
     ["/entry/shop/settle_orders?tab=run", "run-form", "orders"],
     ["/entry/shop/settle_orders?tab=document", "source", "apiVersion"],
     ["/register?from=shop%2Fsettle_orders", "editor", "apiVersion"],
+    ["/register?from=shop%2Fsettle_orders", "draft", "apiVersion", draftPanel],
+    [`/register?from=shop%2Fsettle_orders&step=book&of=${failed}`, "test-step", "apiVersion", stepPanel],
     [`/inbox?approval=${approval}`, "inbox", "Before you agree"],
     ["/triggers", "triggers", "after_settling"],
     [`/triggers/${schedule}`, "trigger", "on weekdays at 06:00"],
@@ -139,6 +141,23 @@ function unfolded(...names: readonly string[]) {
 async function rerunDialog(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Run again …" }).first().click();
   await page.getByRole("dialog").getByText("book").first().waitFor();
+}
+
+/** The text of the editor run as it stands. */
+async function draftPanel(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Run draft …" }).click();
+  await page.getByRole("region", { name: "Preview" }).getByText("2026-11-20").waitFor();
+  await page.getByRole("button", { name: "Run draft", exact: true }).click();
+  await page.getByRole("region", { name: "Outcome" }).getByText("booked").waitFor();
+}
+
+/** One step of it run with what it had in a run. */
+async function stepPanel(page: Page): Promise<void> {
+  await page.getByRole("region", { name: "Plan" }).waitFor();
+  await page.getByText("What it was sent there").click();
+  await page.getByRole("region", { name: "Input" }).getByText("input.seconds").waitFor();
+  await page.getByRole("button", { name: "Run this step" }).click();
+  await page.getByRole("region", { name: "Outcome" }).getByText("the ledger is closed").first().waitFor();
 }
 
 /** Each view in both colours, at a desk's width and a phone's. */

@@ -135,8 +135,7 @@ test("what is typed stays when the declared inputs change, and the preview shows
   await page.close();
 });
 
-test("a step of a run leads to its test in the editor, and what does not fit says why", async () => {
-  const steps = (tool: string, more = "") => `apiVersion: flow/v2
+const stepped = (tool: string, more = "") => `apiVersion: flow/v2
 kind: Playbook
 metadata: { name: stepped, path: draft/stepped }
 workload: { who: world }
@@ -147,15 +146,70 @@ workflow:
   - step: send
     tool: ${tool}
 ${more}`;
-  await post("/api/catalog/register", { content: steps('{ kind: noop, result: { sent: "{{ text }}" } }') });
-  const run = { path: "draft/stepped", workload: { who: "Ada" }, wait_ms: 20_000 };
+
+/** The panel that tests a step of the text, come to from the step `send` of a new run. */
+async function openedTest(who: string): Promise<{ page: Page; id: string }> {
+  const run = { path: "draft/stepped", workload: { who }, wait_ms: 20_000 };
   const id = String((await post("/api/execute", run))["execution_id"]);
   const page = await opened(`/executions/${id}?step=send`);
   await page.getByRole("link", { name: "Edit and test …" }).click();
   await page.getByRole("heading", { name: "Test a step" }).waitFor();
+  return { page, id };
+}
+
+await post("/api/catalog/register", { content: stepped('{ kind: noop, result: { sent: "{{ text }}" } }') });
+
+test("a step is chosen, its recorded inputs are seen, and it runs alone, as the text has it now", async () => {
+  const { page, id } = await openedTest("Ada");
+  await writeDocument(page, stepped('{ kind: noop, result: { posted: "{{ text }}!" } }'));
+  const plan = page.getByRole("region", { name: "Plan" });
+  await plan.getByRole("cell", { name: "send", exact: true }).waitFor();
+  await plan.getByText("1 step keeps its result").waitFor();
+  await page.getByText("What it was sent there").click();
+  await page.getByRole("region", { name: "Input" }).getByText("hello Ada").waitFor();
+  await page.getByRole("button", { name: "Run this step" }).click();
+  const outcome = page.getByRole("region", { name: "Outcome" });
+  await outcome.getByText("hello Ada!").waitFor();
+  assert.deepEqual(await accessibility(page), []);
+  const [, test = ""] =
+    /(\d+)$/.exec((await outcome.getByRole("link", { name: /^Execution/ }).textContent()) ?? "") ?? [];
+  const tested = (await (await fetch(`${serving.url}/api/executions/${test}`)).json()) as {
+    started_by: { kind: string };
+    steps: { name: string; reused_from?: { execution_id: string } }[];
+  };
+  assert.equal(tested.started_by.kind, "rerun");
+  assert.deepEqual(
+    tested.steps.map(({ name, reused_from: from }) => [name, from?.execution_id]),
+    [
+      ["greet", id],
+      ["send", undefined],
+    ],
+  );
+  await page.getByRole("combobox", { name: "Step", exact: true }).selectOption("greet");
+  await plan.getByRole("cell", { name: "greet", exact: true }).waitFor();
+  await plan.getByText("Nothing is reused.").waitFor();
+  await page.getByRole("combobox", { name: "With the inputs of" }).selectOption("");
+  await page.getByRole("link", { name: id }).waitFor();
+  for (const look of LOOKS) {
+    await changeLook(page, look);
+    assert.deepEqual(await accessibility(page), []);
+    await assertFits(page);
+  }
+  page.on("dialog", (dialog) => void dialog.accept());
+  await page.close();
+});
+
+test("a step that fails says so in place, and one that the run never reached cannot be tested", async () => {
+  const { page, id } = await openedTest("Bob");
+  await writeDocument(page, stepped('{ kind: python, code: "def main():\\n    raise ValueError(42)" }'));
+  await page.getByRole("region", { name: "Plan" }).getByRole("cell", { name: "send", exact: true }).waitFor();
+  await page.getByRole("region", { name: "Plan" }).getByText("python").waitFor();
+  await page.getByRole("button", { name: "Run this step" }).click();
+  await page.getByRole("region", { name: "Outcome" }).getByText("ValueError: 42").first().waitFor();
   const added = "  - step: extra\n    tool: { kind: noop }\n    next: { arcs: [{ step: greet }] }\n";
-  await writeDocument(page, steps('{ kind: noop, result: { posted: "{{ text }}!" } }', added));
+  await writeDocument(page, stepped('{ kind: noop, result: { posted: "{{ text }}!" } }', added));
   page.removeAllListeners("console");
+  await page.getByRole("combobox", { name: "Step", exact: true }).selectOption("extra");
   await page.getByRole("alert").getByText(`execution ${id} never reached 'extra'`).waitFor();
   assert.equal(await page.getByRole("button", { name: "Run this step" }).isDisabled(), true);
   page.on("dialog", (dialog) => void dialog.accept());

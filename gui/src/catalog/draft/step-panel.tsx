@@ -13,6 +13,7 @@ import { agoText } from "../../parts/time.ts";
 import { RunOutcome } from "./outcome.tsx";
 import { useMayRun, whyNot } from "./panel.tsx";
 import { PanelHead } from "./panel-head.tsx";
+import { RecordedInputs } from "./recorded-inputs.tsx";
 
 /** What {@link StepPanel} is about. */
 interface StepPanelProps {
@@ -131,6 +132,7 @@ function StepPlan({
           {plan.rerun_of}
         </Link>
       </p>
+      <RecordedInputs key={`${plan.rerun_of}/${step}`} executionId={plan.rerun_of} step={step} />
       <RerunPlanView plan={plan} />
     </>
   );
