@@ -16,6 +16,7 @@ const BODIES: Readonly<Record<string, (path: string) => Body>> = {
   "POST /api/execute/draft/step": (path) => ({ content: documentOf(path), step: "start" }),
   "POST /api/execute/preview": (path) => ({ path }),
   "POST /api/mcp/mcp/:resource_path{.+}/call": () => ({ method: "health" }),
+  "POST /api/mcp/call": (path) => ({ resource: path, method: "health" }),
 };
 const documentOf = (path: string) => `${playbook(path)}triggers: [{ name: asked, signal: { name: go } }]\n`;
 const ROWS = readPermissions(readFileSync(PERMISSIONS_PAGE, "utf8"));

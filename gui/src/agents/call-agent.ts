@@ -41,12 +41,8 @@ export function agentStart(path: string): StartCall {
 /** Calls an MCP server of the catalog itself. */
 export function serverStart(path: string): StartCall {
   return (workload, headers, signal) =>
-    api("POST /api/mcp/mcp/:resource_path{.+}/call", {
-      params: { resource_path: path },
-      body: workload as never,
-      headers,
-      signal,
-    });
+    // The form's words are those of the call.
+    api("POST /api/mcp/call", { body: { ...workload, resource: path } as never, headers, signal });
 }
 
 /** How far a call is. */

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
+import type { McpCallBody } from "../../schema/api/catalog.ts";
 import type { ExecuteAnswer } from "../../schema/api/executions.ts";
 import { MCP_LIFECYCLE_ROUTES } from "../../schema/routes/mcp.ts";
 import type { Started } from "../../services/executions/start-execution.ts";
@@ -8,15 +9,17 @@ import type { LifecycleRequest, runLifecycleAction } from "../../services/mcp/li
 import { documentCaller } from "../http/audit-caller.ts";
 import { bodySha256, idempotencyKey, keyOwner } from "../http/idempotency.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
-import { type RouteHandler, serve } from "../http/serve.ts";
+import { serve } from "../http/serve.ts";
 
 /** Calls of MCP servers, and the life of those that playbooks look after (interface specification, Results and lifecycle). */
 export function mcpLifecycleRoutes(
   run: ReturnType<typeof runLifecycleAction>,
   inspect: ReturnType<typeof inspectMcpResource>,
 ) {
+  const call = callResource(inspect);
   return serve(MCP_LIFECYCLE_ROUTES, {
-    call: callResource(inspect),
+    call: async ({ params: { resource_path }, body, json }, c) => json(await call(resource_path, body, c)),
+    callByName: async ({ body, json }, c) => json(await call(body.resource, body, c)),
     lifecycle: async ({ params: { resource_path, action }, json }, c) => {
       const { user } = c.var;
       const trace = parseTraceparent(c.req.header("traceparent"));
@@ -35,14 +38,19 @@ export function mcpLifecycleRoutes(
   });
 }
 
-function callResource(inspect: ReturnType<typeof inspectMcpResource>): RouteHandler<typeof MCP_LIFECYCLE_ROUTES.call> {
-  return async ({ params: { resource_path }, body, json }, c) => {
+/** Calls a resource, and answers with the execution that does. */
+function callResource(inspect: ReturnType<typeof inspectMcpResource>) {
+  return async (
+    resource: string,
+    { method, tool, arguments: given = {} }: McpCallBody,
+    c: Context<RouteEnvironment>,
+  ) => {
     const { user } = c.var;
-    const bytes = Buffer.from(JSON.stringify(body));
+    const bytes = Buffer.from(JSON.stringify({ method, tool, arguments: given }));
     const key = idempotencyKey(c);
     const trace = parseTraceparent(c.req.header("traceparent"));
     const started = await inspect({
-      ...{ resource: resource_path, method: body.method, tool: body.tool, arguments: body.arguments ?? {} },
+      ...{ resource, method, tool, arguments: given },
       bytes: bytes.length,
       callerOf: (content) => documentCaller(c, content),
       permit: (path) => c.var.permit("execute", path),
@@ -55,12 +63,12 @@ function callResource(inspect: ReturnType<typeof inspectMcpResource>): RouteHand
         idempotency: {
           caller: keyOwner(c),
           key,
-          bodySha256: bodySha256(Buffer.concat([Buffer.from(c.req.path), bytes])),
+          bodySha256: bodySha256(Buffer.concat([Buffer.from(`${c.req.path}\n${resource}\n`), bytes])),
         },
       }),
     });
     await c.var.decisions.settle({ executionId: started.executionId });
-    return json({ ...startedAnswer(started), resource: started.resource });
+    return { ...startedAnswer(started), resource: started.resource };
   };
 }
 

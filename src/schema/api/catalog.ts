@@ -300,6 +300,18 @@ export const McpCallBody = v.object({
   ),
 });
 
+export type McpCallBody = v.InferOutput<typeof McpCallBody>;
+
+/** Body of `POST /api/mcp/call`: the same, and what is called. */
+export const McpResourceCallBody = v.object({
+  resource: v.pipe(
+    v.string(),
+    v.minLength(1, "expects a catalog path"),
+    v.description("Catalog path of the MCP resource; `mcp/` before it may be left out."),
+  ),
+  ...McpCallBody.entries,
+});
+
 /** Answer to it: the execution that was started, of version 0, whose result has the answer and the JSON-RPC `messages`. */
 export const McpCallAnswer = v.object({
   ...ExecuteAnswer.entries,

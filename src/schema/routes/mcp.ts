@@ -1,4 +1,4 @@
-import { LifecycleAnswer, LifecycleBody, McpCallAnswer, McpCallBody } from "../api/catalog.ts";
+import { LifecycleAnswer, LifecycleBody, McpCallAnswer, McpCallBody, McpResourceCallBody } from "../api/catalog.ts";
 import { contract } from "./contract.ts";
 
 /** Calls of MCP servers, and the life of those that playbooks look after (interface specification, Results and lifecycle). */
@@ -22,6 +22,17 @@ export const MCP_LIFECYCLE_ROUTES = {
     access: "operator",
     user: { action: "execute", of: "asked" },
     body: McpCallBody,
+    answer: McpCallAnswer,
+    refusals: [404, 409, 413, 422, 429],
+  }),
+  callByName: contract({
+    method: "post",
+    path: "/api/mcp/call",
+    summary:
+      "The same call, with the resource in the body: for every path, also one that ends in `/lifecycle`, whose address would be that of an action",
+    access: "operator",
+    user: { action: "execute", of: "asked" },
+    body: McpResourceCallBody,
     answer: McpCallAnswer,
     refusals: [404, 409, 413, 422, 429],
   }),

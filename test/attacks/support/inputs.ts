@@ -5,7 +5,7 @@ import type { RouteContract } from "../../../src/schema/routes/contract.ts";
 
 /** What the values of an input name; `undefined`: nothing that belongs to a path. A new name must be added here. */
 export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
-  ...named("path", "path resource_path prefix path_contains"),
+  ...named("path", "path resource_path resource prefix path_contains"),
   ...named("catalogId", "catalog_id"),
   ...named("executionId", "execution_id parent_execution_id id_prefix started_by_id execution_ids"),
   ...named("commandId", "command_id"),
@@ -18,7 +18,7 @@ export const NAMES: Readonly<Record<string, keyof Named | undefined>> = {
     undefined,
     `action actor after allow_pattern any_issuer attempt before can_execute can_modify can_view cascade counted cursor data deny_pattern
     description display_name email error error_code event_type every failed heads hidden id if_changed include_data input is_active is_live issuer iteration key limit
-    meta name order parent_iter parent_step permission_id permissions playbook_path playbooks q reason resource resource_kind
+    meta name order parent_iter parent_step permission_id permissions playbook_path playbooks q reason resource_kind
     resource_type at result return_step role roles roots_only schema sealed session_id since stale_seconds started_by status step steps_after strict tag
     tags target token_sha256 type until user user_id values version wait_ms worker workload labels paths
     bulk_id dry_run filter options from only reuse_children reuse_iterations step_input variables

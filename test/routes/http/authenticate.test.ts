@@ -102,6 +102,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "POST /api/sqldb/execute": "operator",
   "POST /api/mcp/mcp/:resource_path{.+}/lifecycle/:action": "operator",
   "POST /api/mcp/mcp/:resource_path{.+}/call": "operator",
+  "POST /api/mcp/call": "operator",
   "GET /api/auth/me": "worker",
   "POST /api/auth/can": "operator",
   "GET /api/auth/changes": "operator",

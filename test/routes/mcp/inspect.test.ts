@@ -37,6 +37,46 @@ test("a call is an execution of version 0 under the resource's path, and registe
   assert.deepEqual([entry["kind"], entry["version"]], ["mcp", 1]);
 });
 
+test("a resource whose path ends in /lifecycle is called by its name; its old address is that of an action", async () => {
+  const path = "mcp/inspected/lifecycle";
+  const spec = { endpoint: "https://h/mcp" };
+  const document = (of: string, more = {}) =>
+    JSON.stringify({
+      apiVersion: "flow/v2",
+      kind: "Mcp",
+      metadata: { name: "m", path: of },
+      spec: { ...spec, ...more },
+    });
+  await work.post("/api/catalog/register", { content: document(path) });
+  const old = await work.post(`/api/mcp/mcp/${path}/call`, { method: "health" });
+  assert.equal(old.status, 404);
+  assert.match(String(old.body["error"]), /'mcp\/inspected' has no action 'call'/);
+  for (const resource of [path, "inspected/lifecycle"]) {
+    const { status, body } = await work.post("/api/mcp/call", { resource, method: "health" });
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.deepEqual([body["resource"], body["path"], body["version"]], [path, path, 0]);
+  }
+  const playbook =
+    "apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: c, path: inspected/call }\nworkflow: [{ step: start }]\n";
+  await work.post("/api/catalog/register", { content: playbook });
+  await work.post("/api/catalog/register", {
+    content: document("mcp/inspected", { lifecycle: { call: "inspected/call" } }),
+  });
+  const action = await work.post(`/api/mcp/mcp/${path}/call`, {});
+  assert.deepEqual([action.status, action.body["path"], action.body["action"]], [200, "inspected/call", "call"]);
+});
+
+test("a call by name without a resource, of an unknown one, and with another call's key is refused", async () => {
+  const send = (body: object, key: string) => work.post("/api/mcp/call", body, { "idempotency-key": key });
+  assert.equal((await send({ method: "health" }, "by-1")).status, 422);
+  assert.equal((await send({ resource: "", method: "health" }, "by-1")).status, 422);
+  assert.equal((await send({ resource: "none", method: "health" }, "by-1")).status, 404);
+  const first = await send({ resource: "inspected", method: "health" }, "by-2");
+  const second = await send({ resource: "inspected", method: "health" }, "by-2");
+  assert.deepEqual([second.body["execution_id"], second.body["duplicate"]], [first.body["execution_id"], true]);
+  assert.equal((await send({ resource: "secret", method: "health" }, "by-2")).status, 422);
+});
+
 test("a call that is sent twice with one key is made once; the key is not that of another resource's call", async () => {
   const send = (resource: string) =>
     work.post(`/api/mcp/mcp/${resource}/call`, { method: "health" }, { "idempotency-key": "call-1" });
