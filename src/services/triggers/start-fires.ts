@@ -70,11 +70,15 @@ interface Ended extends FireOutcome {
   isWritten?: boolean;
 }
 
-type Deps = StartFiresDeps & { noteStarted(fireId: string): void };
+type Deps = StartFiresDeps & {
+  noteStarted(fireId: string): void;
+  /** Fires that this server is starting. If that takes longer than they are left to it, it must not start them once more beside. */
+  underWay: Set<string>;
+};
 
 /** Creates {@link StartFires}. */
 export function createStartFires(given: StartFiresDeps): StartFires {
-  const deps = { ...given, noteStarted: createNoteStarted(given) };
+  const deps: Deps = { ...given, noteStarted: createNoteStarted(given), underWay: new Set() };
   /** The last turn of each trigger that is being decided about here. */
   const turns = new Map<string, Promise<unknown>>();
   const inTurn = async (trigger: TriggerRow) => {
@@ -123,7 +127,7 @@ function inLines(fires: readonly QueuedFire[]): QueuedFire[][] {
 
 /** Starts the fires of a line one after another, the oldest first. */
 async function startLine(
-  deps: StartFiresDeps,
+  deps: Deps,
   line: readonly QueuedFire[],
   triggers: ReadonlyMap<string, TriggerRow>,
 ): Promise<Ended[]> {
@@ -189,7 +193,7 @@ async function takeTurn(deps: Deps, trigger: TriggerRow): Promise<FireOutcome[]>
 
 /** One fire of a trigger whose executions may not overlap; undefined: it waits. */
 async function decideFire(
-  deps: StartFiresDeps,
+  deps: Deps,
   { trigger, fire, open, place }: { trigger: TriggerRow; fire: QueuedFire; open: Set<string>; place: number },
 ): Promise<Ended | undefined> {
   const { overlap } = trigger.definition;
@@ -211,12 +215,18 @@ async function decideFire(
 }
 
 /** Starts the execution of a fire, once however often it is called; undefined: it is to be tried again. */
-async function startFire(
-  deps: StartFiresDeps,
-  trigger: TriggerRow | undefined,
-  fire: QueuedFire,
-): Promise<Ended | undefined> {
+async function startFire(deps: Deps, trigger: TriggerRow | undefined, fire: QueuedFire): Promise<Ended | undefined> {
   if (trigger === undefined) return ended(fire, "skipped", "The trigger no longer exists");
+  if (deps.underWay.has(fire.fireId)) return undefined;
+  deps.underWay.add(fire.fireId);
+  try {
+    return await startOnce(deps, trigger, fire);
+  } finally {
+    deps.underWay.delete(fire.fireId);
+  }
+}
+
+async function startOnce(deps: Deps, trigger: TriggerRow, fire: QueuedFire): Promise<Ended | undefined> {
   const { triggerId, name, path, userId } = trigger;
   try {
     const { executionId, status, duplicate } = await deps.executions.start({

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { before, test } from "node:test";
+import { findTriggers } from "../../../src/repositories/triggers/triggers.ts";
+import { createStartFires } from "../../../src/services/triggers/start-fires.ts";
 import { type Body, openApi } from "../../support/service/api.ts";
 import { workWith } from "../../support/service/api-work.ts";
 
@@ -54,4 +57,39 @@ test("a start under a key that was said to be new, and is not, finds the first o
   const repeats = await Promise.all([start(true), start(false), start(true)]);
   for (const { executionId, duplicate } of repeats)
     assert.deepEqual({ executionId, duplicate }, { executionId: first.executionId, duplicate: true });
+});
+
+test("a fire that a server still starts when its time to do so is over is not started once more beside", async () => {
+  const given = { fireId: "1", triggerId: id, key: "held", dueAt: new Date(), input: "{}" };
+  const fire = { ...given, waits: false, always: false, isNew: true };
+  let starts = 0;
+  const release = new AbortController();
+  const held = once(release.signal, "abort");
+  const start = createStartFires({
+    ...{ database: api.database, now: Date.now, newName: () => "n", onFired: () => undefined },
+    executions: {
+      async start() {
+        starts += 1;
+        await held;
+        return {
+          executionId: "2",
+          status: "COMPLETED",
+          path: "t/fired",
+          version: 1,
+          catalogId: "1",
+          warnings: [],
+          duplicate: false,
+        };
+      },
+      cancel: () => assert.fail("nothing is cancelled"),
+    },
+    onFault: assert.fail,
+  });
+  const triggers = new Map((await findTriggers(api.database, [id])).map((row) => [id, row]));
+  const first = start([fire], triggers);
+  assert.deepEqual([...(await start([fire], triggers)).keys()], []);
+  release.abort();
+  assert.deepEqual([(await first).get("1")?.status, starts], ["started", 1]);
+  // It may be started again once that is over: it finds its execution by its key.
+  assert.equal((await start([fire], triggers)).size, 1);
 });

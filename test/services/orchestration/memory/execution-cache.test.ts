@@ -82,3 +82,33 @@ test("the limit of kept executions holds, however recently they were used", asyn
   cache.sweep(() => false);
   assert.equal([...cache.all()].length, 2_000);
 });
+
+test("of those that end within a moment the last 256 are kept, and those in use", async () => {
+  const ids = Array.from({ length: 259 }, (_, index) => String(index));
+  const { cache } = setup(ids);
+  for (const id of ids) {
+    const cached = cache.entry(id);
+    await cache.load(cached);
+    assert.ok(cached.live);
+    cached.live.state.status = "COMPLETED";
+    cache.free(cached);
+    if (id === "1") cached.busy = true;
+  }
+  assert.deepEqual(
+    ["0", "1", "2", "3"].map((id) => cache.peek(id) !== undefined),
+    [false, true, false, true],
+  );
+});
+
+test("one that goes on is kept, however many end beside it", async () => {
+  const ids = Array.from({ length: 400 }, (_, index) => String(index));
+  const { cache } = setup(ids);
+  for (const id of ids) {
+    const cached = cache.entry(id);
+    await cache.load(cached);
+    assert.ok(cached.live);
+    if (id !== "0") cached.live.state.status = "FAILED";
+    cache.free(cached);
+  }
+  assert.notEqual(cache.peek("0"), undefined);
+});
