@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { eachSecret } from "../../src/engine/sealing/each-secret.ts";
 import { ROUTES } from "../../src/schema/routes/all.ts";
-import { createServiceDatabase } from "../support/database/postgres.ts";
+import { runFlow } from "../cli/in-process.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { startHttpServer } from "../support/servers/http-server.ts";
-import { flow, folderWith } from "../support/service/cli-process.ts";
+import { folderWith } from "../support/service/cli-process.ts";
 import { startTestGateway } from "../support/service/gateway-process.ts";
 import { type Serving, startServe } from "../support/service/serve.ts";
 import { answerOf, type Reply } from "../support/service/server-calls.ts";
@@ -82,7 +83,7 @@ let server: Serving;
 let folder: string;
 
 before(async () => {
-  const { url } = await createServiceDatabase();
+  const { url } = await createServedDatabase();
   folder = await folderWith(
     context,
     Object.fromEntries(Object.entries(PLAYBOOKS).map(([name, content]) => [`${name}.yaml`, content])),
@@ -205,13 +206,13 @@ interface Ran {
   error: { code: string; message: string } | null;
 }
 
-/** A run at the server, and one of this process's own. */
+/** A run at the server, and one of `flow run`. */
 const PLACES = {
   service: async (name: string, workload: object) =>
     (await operate("/api/execute", { path: `deep/${name}`, workload, wait_ms: 30_000 })) as unknown as Ran,
   local: async (name: string, workload: object) => {
     const args = ["run", join(folder, `${name}.yaml`), "--json", "--workload", JSON.stringify(workload)];
-    const { stdout } = await flow(folder, args, { HOME: folder });
+    const { stdout } = await runFlow(folder, args, { HOME: folder });
     return JSON.parse(stdout) as Ran;
   },
 };

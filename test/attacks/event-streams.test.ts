@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Database } from "../../src/repositories/database/database.ts";
 import { open } from "../repositories/service-database.ts";
-import { createServiceDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { readEvents } from "../support/servers/sse.ts";
 import { playbook } from "../support/service/api.ts";
@@ -34,7 +34,7 @@ let execution: string;
 let agent: string;
 
 before(async () => {
-  const { url } = await createServiceDatabase();
+  const { url } = await createServedDatabase();
   database = open(url);
   server = await startServe(context, await folderWith(context, {}), {
     ...ownDatabase(url),

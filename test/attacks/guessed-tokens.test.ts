@@ -4,7 +4,8 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
-import { createServiceDatabase, createTestDatabase } from "../support/database/postgres.ts";
+import { runFlow } from "../cli/in-process.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { flow, folderWith } from "../support/service/cli-process.ts";
 import { startServe } from "../support/service/serve.ts";
@@ -45,7 +46,7 @@ for (const [role, what, settings] of [
   test(`beyond loopback a ${role} does not start with ${what} of 31 characters`, async (t) => {
     const folder = await folderWith(t, {});
     const environment = { HOME: folder, FLOW_HOST: "0.0.0.0", ...settings };
-    const { code, stdout, stderr } = await flow(folder, ["serve", "--role", role, "--port", "0"], environment);
+    const { code, stdout, stderr } = await runFlow(folder, ["serve", "--role", role, "--port", "0"], environment);
     assert.deepEqual([code, stdout], [2, ""], stderr);
     assert.match(stderr, SHORT_SAID);
     assert.doesNotMatch(stderr, /sssss|lllll/, "the token itself is not shown");
@@ -53,7 +54,7 @@ for (const [role, what, settings] of [
 }
 
 test("a token of 32 characters is taken there, also from a file; on loopback a shorter one, with a warning", async (t) => {
-  const { url } = await createTestDatabase();
+  const { url } = await createServedDatabase();
   const folder = await folderWith(t, {});
   await writeFile(join(folder, "short"), `${SHORT}\n`);
   await writeFile(join(folder, "long"), `${LONG}\n`);
@@ -95,7 +96,7 @@ function call(url: string, token: string, localAddress = "127.0.0.1"): Promise<A
 }
 
 async function guarded(t: TestContext) {
-  const { url } = await createServiceDatabase();
+  const { url } = await createServedDatabase();
   const tokens = { FLOW_SERVER_TOKEN: LONG, FLOW_WORKER_TOKEN: OTHER };
   return await startServe(t, await folderWith(t, {}), { ...ownDatabase(url), ...tokens });
 }

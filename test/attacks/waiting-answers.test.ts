@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Database } from "../../src/repositories/database/database.ts";
 import { open } from "../repositories/service-database.ts";
-import { createServiceDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { startHttpServer } from "../support/servers/http-server.ts";
 import type { Body } from "../support/service/api.ts";
@@ -64,7 +64,7 @@ let folder: string;
 const operate = (path: string, body: unknown) => answerOf(server.url, OPERATOR, "POST", path, body);
 
 before(async () => {
-  const { url } = await createServiceDatabase();
+  const { url } = await createServedDatabase();
   database = open(url);
   folder = await folderWith(context, {});
   server = await startServe(

@@ -156,7 +156,8 @@ async function file(path: string): Promise<void> {
 }
 
 test("kill -9 of all of it, with a database of its own: the next start has what was running at once, and runs it", async (t) => {
-  const folder = await folderWith(t, {});
+  // That of the tests above, which has been stopped: to make a database takes longer than the test.
+  const folder = firstFolder;
   const server = await startServe(t, folder, {}, ALL);
   const script = "echo began >> began; while [ ! -e go ]; do sleep 0.02; done; echo done";
   const id = await start(server, "slow", `- step: only\n  tool: {kind: shell, command: "${script}"}\n`);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createServiceDatabase } from "../../support/database/postgres.ts";
+import { createServedDatabase } from "../../support/database/postgres.ts";
 import { ownDatabase } from "../../support/engine/key-ring.ts";
 import { type Body, playbook } from "../../support/service/api.ts";
 import { folderWith } from "../../support/service/cli-process.ts";
@@ -15,7 +15,7 @@ const SECRET = "canary-of-the-attacks";
 const WAIT_MS = 10_000;
 
 test("a credential without paths is for no playbook of a new installation, until its owner says for which", async (t) => {
-  const { url } = await createServiceDatabase();
+  const { url } = await createServedDatabase();
   const tokens = { FLOW_SERVER_TOKEN: OPERATOR, FLOW_WORKER_TOKEN: WORKER };
   const given = { FLOW_CREDENTIAL_GIVEN: JSON.stringify({ type: "bearer", data: { token: SECRET } }) };
   const folder = await folderWith(t, {});

@@ -4,10 +4,11 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { type TestContext, test } from "node:test";
+import { runFlow } from "../../cli/in-process.ts";
 import { until } from "../../faults/support/until.ts";
-import { createTestDatabase } from "../../support/database/postgres.ts";
+import { createServedDatabase, createTestDatabase } from "../../support/database/postgres.ts";
 import { ownDatabase } from "../../support/engine/key-ring.ts";
-import { flow, folderWith, MAIN } from "../../support/service/cli-process.ts";
+import { folderWith, MAIN } from "../../support/service/cli-process.ts";
 import { startServe } from "../../support/service/serve.ts";
 import { answerOf } from "../../support/service/server-calls.ts";
 
@@ -57,7 +58,10 @@ for (const isolation of ["none", "auto"]) {
     const folder = await folderWith(t, {});
     const canary = `${CANARY}-of-code-${isolation}`;
     const token = `${CANARY}-operator-token-1234567`;
+    const { url: databaseUrl } = await createServedDatabase();
     const settings = {
+      ...ownDatabase(databaseUrl),
+      FLOW_WORKER_TOOLS: "all",
       FLOW_SERVER_TOKEN: token,
       FLOW_WORKER_TOKEN: `${token}-w`,
       FLOW_TASK_ISOLATION: isolation,
@@ -104,7 +108,11 @@ async function commandLines(): Promise<string[]> {
 
 const warns = async (context: TestContext, words: readonly string[], environment: NodeJS.ProcessEnv = {}) => {
   const folder = await folderWith(context, {});
-  const { stderr } = await flow(folder, words, { HOME: folder, FLOW_SERVER_URL: "http://127.0.0.1:1", ...environment });
+  const { stderr } = await runFlow(folder, words, {
+    HOME: folder,
+    FLOW_SERVER_URL: "http://127.0.0.1:1",
+    ...environment,
+  });
   assert.ok(!stderr.includes(CANARY), stderr);
   return /is a secret that other users of this machine can see on the command line: (.*)/.exec(stderr)?.[1];
 };

@@ -7,7 +7,7 @@ import { seededRandom } from "../../simulator/random.ts";
  * runs. `npm run attack` makes them all, and `FLOW_SEED=<seed>` a run's part again.
  */
 
-/** Of the odd forms, the share that a run tries. */
+/** Of the odd forms, the share that a run tries where a test names no other. */
 const SHARE = 1 / 6;
 const ALL = process.env["FLOW_EVERY_FORM"] !== undefined;
 const SEED = Number(process.env["FLOW_SEED"] ?? process.env["FLOW_FORMS_SEED"] ?? randomInt(2 ** 31));
@@ -16,16 +16,24 @@ const SEED = Number(process.env["FLOW_SEED"] ?? process.env["FLOW_FORMS_SEED"] ?
 export interface Sample {
   /** What repeats it, for the messages of failures. */
   told: string;
-  /** Of these the ones that are to be tried, in their order; all that are plain are. */
+  /** Of these the ones that are to be tried, in their order; all that are plain are, unless its size says otherwise. */
   of<T extends { isPlain: boolean }>(tries: readonly T[]): T[];
 }
 
+/** How large a {@link Sample} is. */
+export interface SampleSize {
+  /** Of the odd forms the share that is tried. */
+  share?: number;
+  /** False: of those that are plain this share too. */
+  allPlain?: boolean;
+}
+
 /** A sample of a test's own: a test that runs alone tries what it tried in the whole run. */
-export function sampleOf(test: string): Sample {
+export function sampleOf(test: string, { share = SHARE, allPlain = true }: SampleSize = {}): Sample {
   const own = [...test].reduce((hash, char) => (Math.imul(hash, 31) + char.charCodeAt(0)) >>> 0, SEED);
   const random = seededRandom(own);
   return {
     told: ALL ? "all forms" : `FLOW_SEED=${SEED}`,
-    of: (tries) => (ALL ? [...tries] : tries.filter(({ isPlain }) => random.chance(SHARE) || isPlain)),
+    of: (tries) => (ALL ? [...tries] : tries.filter(({ isPlain }) => random.chance(share) || (allPlain && isPlain))),
   };
 }

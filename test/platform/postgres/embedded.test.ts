@@ -370,8 +370,7 @@ test("a program that is killed leaves the server to the next one, which stops it
 });
 
 test("the lock of a program that was killed while starting is taken over", async () => {
-  const folder = join(await newHome(), "postgres");
-  await mkdir(folder);
+  const folder = await startedBefore();
   const child = spawn(process.execPath, ["-e", ""]);
   const { pid } = child;
   await once(child, "close");
@@ -439,7 +438,8 @@ test("every user can run it: root's server runs as another user, other users' as
   await program.ended;
   if (!isRoot) return;
 
-  const server = await start(join(await newHome(), "postgres"));
+  // As root made it: a copy keeps its owner.
+  const server = await start(await startedBefore());
   assert.notEqual((await stat(server.data)).uid, 0);
 });
 
