@@ -54,7 +54,7 @@ export function AuditFilterForm(): ReactNode {
   };
   const key = JSON.stringify(search);
   return (
-    <form key={key} className="row" onSubmit={submit}>
+    <form key={key} className="row filters" onSubmit={submit}>
       <label>
         Who
         <input data-filter name="actor" defaultValue={search.actor} placeholder="name@example.com" maxLength={320} />

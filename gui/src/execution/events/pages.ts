@@ -29,7 +29,7 @@ export interface EventPages {
   get(page: number): readonly EventRecord[] | undefined;
   /** These are looked at: reads what they lack, stops reading others, and lets others go. */
   want(first: number, last: number): void;
-  /** Reads what a page lacks. Rejects where it cannot be read. */
+  /** Reads what a page lacks, also while others are looked at. Rejects where it cannot be read. */
   load(page: number): Promise<void>;
   /** Stops reading. */
   stop(): void;
@@ -38,7 +38,7 @@ export interface EventPages {
 /** Pages that are read when they are wanted, the last twelve of them kept. */
 export function createEventPages(deps: PagesDeps): EventPages {
   const pages = new Map<number, EventRecord[]>();
-  const loads = new Map<number, { aborter: AbortController; done: Promise<void> }>();
+  const loads = new Map<number, { aborter: AbortController; done: Promise<void>; isAsked: boolean }>();
   let wanted = { first: 0, last: 0 };
 
   const isWanted = (page: number) => page >= wanted.first && page <= wanted.last;
@@ -63,14 +63,17 @@ export function createEventPages(deps: PagesDeps): EventPages {
       if (events.length === 0) return;
     }
   };
-  const load = (page: number): Promise<void> => {
+  const load = (page: number, isAsked: boolean): Promise<void> => {
     const running = loads.get(page);
-    if (running !== undefined) return running.done;
+    if (running !== undefined) {
+      running.isAsked ||= isAsked;
+      return running.done;
+    }
     const aborter = new AbortController();
     const done = fill(page, aborter.signal).finally(() => {
       if (loads.get(page)?.aborter === aborter) loads.delete(page);
     });
-    loads.set(page, { aborter, done });
+    loads.set(page, { aborter, done, isAsked });
     done.catch((error: unknown) => {
       if (!aborter.signal.aborted) deps.onProblem(error);
     });
@@ -78,11 +81,12 @@ export function createEventPages(deps: PagesDeps): EventPages {
   };
   return {
     get: (page) => pages.get(page),
-    load,
+    load: (page) => load(page, true),
     want(first, last) {
       wanted = { first, last: Math.min(last, first + KEPT_MAX - 1) };
-      for (const [page, { aborter }] of loads) {
-        if (isWanted(page)) continue;
+      for (const [page, { aborter, isAsked }] of loads) {
+        // What was asked for is waited for: an event is looked for in it.
+        if (isAsked || isWanted(page)) continue;
         aborter.abort();
         // At once: a user who returns to it meanwhile must not wait for the stopped request.
         loads.delete(page);
@@ -90,7 +94,7 @@ export function createEventPages(deps: PagesDeps): EventPages {
       for (let page = wanted.first; page <= wanted.last; page += 1) {
         const have = pages.get(page);
         if (have !== undefined) keep(page, have);
-        if (lackOf(page) > 0) load(page).catch(() => undefined);
+        if (lackOf(page) > 0) load(page, false).catch(() => undefined);
       }
     },
     stop() {

@@ -5,6 +5,7 @@ import { clockText, durationText } from "../../parts/time.ts";
 import { StateSign } from "../state-sign.tsx";
 import { countText } from "../traced/count-text.ts";
 import type { LogRow } from "./log-rows.ts";
+import type { LogLine } from "./sections.ts";
 
 /** How rows are shown. */
 export interface LogLook {
@@ -73,19 +74,41 @@ export function LogRowView({
       </div>
     );
   }
-  return <Line row={row} look={look} isFound={isFound} indent={indent} />;
+  if (row.is === "long") return <LongCall row={row} indent={indent} />;
+  return <Line line={row.line} number={row.number} look={look} isFound={isFound} indent={indent} />;
 }
 
-function Line({
-  row: { line, number },
-  look,
-  isFound,
+/** The log of a called execution is too long to stand within this one. */
+function LongCall({
+  row,
   indent,
 }: {
-  row: Extract<LogRow, { is: "line" }>;
-  look: LogLook;
-  isFound: boolean;
+  row: Extract<LogRow, { is: "long" }>;
   indent: { paddingLeft: string };
+}): ReactNode {
+  return (
+    <div className="log-section" style={indent}>
+      <Link to="/executions/$executionId" params={{ executionId: row.executionId }} search={{ tab: "log" }}>
+        The log of {row.path} is long: open it
+      </Link>
+    </div>
+  );
+}
+
+/** One line of what a task wrote. */
+export function Line({
+  line,
+  number,
+  look,
+  isFound = false,
+  indent,
+}: {
+  line: LogLine;
+  /** Of the lines of its run, from 1. */
+  number: number;
+  look: Pick<LogLook, "hasTimes" | "text">;
+  isFound?: boolean;
+  indent?: { paddingLeft: string };
 }): ReactNode {
   return (
     <div className={`log-line level-${line.level} ${line.isOwn ? "own" : ""} ${isFound ? "found" : ""}`} style={indent}>

@@ -7,6 +7,8 @@ import type { Level, LogLine, LogSection } from "./sections.ts";
 export interface LoggedExecution {
   execution: Execution;
   sections: readonly LogSection[];
+  /** Its log is too long to be read as a whole. */
+  isLong?: boolean;
 }
 
 /** One row of the log: the head of a step, the head of one of its runs, or a line. */
@@ -26,6 +28,7 @@ export type LogRow =
   | { is: "section"; key: string; depth: number; section: LogSection; title: string }
   | { is: "line"; key: string; depth: number; line: LogLine; number: number }
   | { is: "omitted"; key: string; depth: number; section: LogSection; executionId: string }
+  | { is: "long"; key: string; depth: number; executionId: string; path: string }
   | { is: "dropped"; key: string; depth: number; count: number };
 
 /** What rows are made of. */
@@ -50,7 +53,13 @@ export function logRowsOf(input: LogInput): LogRow[] {
   return rows;
 }
 
-function addExecution(rows: LogRow[], input: LogInput, { execution, sections }: LoggedExecution, depth: number): void {
+function addExecution(rows: LogRow[], input: LogInput, logged: LoggedExecution, depth: number): void {
+  const { execution, sections, isLong } = logged;
+  const { execution_id: executionId, path } = execution;
+  if (isLong === true) {
+    rows.push({ is: "long", key: `${executionId}/long`, depth, executionId, path });
+    return;
+  }
   const bySteps = new Map<string, LogSection[]>();
   for (const section of sections) {
     const list = bySteps.get(section.step);
@@ -106,8 +115,8 @@ function addSection(
   return shown.length;
 }
 
-/** `item 7 · attempt 2`. */
-function titleOf({ iteration, task, step, run }: LogSection): string {
+/** Which run of its step it is: `item 7 · attempt 2`. */
+export function titleOf({ iteration, task, step, run }: LogSection): string {
   const parts = iteration === undefined ? [] : [`item ${countText(iteration)}`];
   if (task !== step) parts.push(task);
   if (run > 1 || parts.length === 0) parts.push(`attempt ${run}`);
@@ -132,6 +141,8 @@ export function logText(rows: readonly LogRow[]): string {
       if (row.is === "section") return `${indent}-- ${row.title}`;
       if (row.is === "line") return `${indent}${new Date(row.line.at).toISOString()} ${row.line.text}`;
       if (row.is === "dropped") return `${indent}(${row.count} earlier lines were not kept)`;
+      if (row.is === "long")
+        return `${indent}(the log of ${row.path}, execution ${row.executionId}, is long and not here)`;
       return `${indent}(not read)`;
     })
     .join("\n");

@@ -42,8 +42,7 @@ export interface LogToolsProps {
 
 /** What can be done with the log: search, levels, folding, wrapping, times, following, download. */
 export function LogTools(props: LogToolsProps): ReactNode {
-  const { least, setLeast, isWrapped, setIsWrapped, hasTimes, setHasTimes, isFollowed, setIsFollowed, isOpen } = props;
-  const { isAllFolded, onFoldAll, left, onReadAll, file, content } = props;
+  const { least, setLeast, isAllFolded, onFoldAll, left, onReadAll, file, content } = props;
   return (
     <header className="log-tools">
       <Search {...props} />
@@ -62,11 +61,7 @@ export function LogTools(props: LogToolsProps): ReactNode {
         </button>
       )}
       <div className="row tight end">
-        {isOpen && (
-          <button type="button" className="quiet" aria-pressed={isFollowed} onClick={() => setIsFollowed(!isFollowed)}>
-            <ArrowDownToLine className="icon" aria-hidden="true" /> Follow
-          </button>
-        )}
+        <FollowButton {...props} />
         <button type="button" className="quiet" onClick={onFoldAll}>
           {isAllFolded ? (
             <UnfoldVertical className="icon" aria-hidden="true" />
@@ -75,13 +70,8 @@ export function LogTools(props: LogToolsProps): ReactNode {
           )}
           {isAllFolded ? "Unfold all" : "Fold all"}
         </button>
-        <button type="button" className="quiet" aria-pressed={isWrapped} onClick={() => setIsWrapped(!isWrapped)}>
-          <WrapText className="icon" aria-hidden="true" /> Wrap
-        </button>
-        <button type="button" className="quiet" aria-pressed={hasTimes} onClick={() => setHasTimes(!hasTimes)}>
-          <Clock className="icon" aria-hidden="true" /> Times
-        </button>
-        <button type="button" className="quiet" onClick={() => download(file, content())}>
+        <LookButtons {...props} />
+        <button type="button" className="quiet" onClick={() => download(file, [content()])}>
           <Download className="icon" aria-hidden="true" /> Download
         </button>
       </div>
@@ -89,7 +79,51 @@ export function LogTools(props: LogToolsProps): ReactNode {
   );
 }
 
-function Search({ text, onText, found, place, onGo }: LogToolsProps): ReactNode {
+/** Whether the end is followed, where more may come. */
+export function FollowButton({
+  isOpen,
+  isFollowed,
+  setIsFollowed,
+}: Pick<LogToolsProps, "isOpen" | "isFollowed" | "setIsFollowed">): ReactNode {
+  if (!isOpen) return null;
+  return (
+    <button type="button" className="quiet" aria-pressed={isFollowed} onClick={() => setIsFollowed(!isFollowed)}>
+      <ArrowDownToLine className="icon" aria-hidden="true" /> Follow
+    </button>
+  );
+}
+
+/** How lines are shown. */
+export function LookButtons({
+  isWrapped,
+  setIsWrapped,
+  hasTimes,
+  setHasTimes,
+}: Pick<LogToolsProps, "isWrapped" | "setIsWrapped" | "hasTimes" | "setHasTimes">): ReactNode {
+  return (
+    <>
+      <button type="button" className="quiet" aria-pressed={isWrapped} onClick={() => setIsWrapped(!isWrapped)}>
+        <WrapText className="icon" aria-hidden="true" /> Wrap
+      </button>
+      <button type="button" className="quiet" aria-pressed={hasTimes} onClick={() => setHasTimes(!hasTimes)}>
+        <Clock className="icon" aria-hidden="true" /> Times
+      </button>
+    </>
+  );
+}
+
+/** Looks for lines, with the next and the previous one. */
+export function Search({
+  text,
+  onText,
+  found,
+  place,
+  onGo,
+  none = "no line",
+}: Pick<LogToolsProps, "text" | "onText" | "found" | "place" | "onGo"> & {
+  /** What is said where nothing is found. */
+  none?: string;
+}): ReactNode {
   return (
     <search className="row tight">
       <input
@@ -107,7 +141,7 @@ function Search({ text, onText, found, place, onGo }: LogToolsProps): ReactNode 
       />
       {text !== "" && (
         <span className="quiet number" role="status">
-          {found === 0 ? "no line" : `${countText(place + 1)} of ${countText(found)}`}
+          {found === 0 ? none : `${countText(place + 1)} of ${countText(found)}`}
         </span>
       )}
       {text !== "" && (
@@ -136,8 +170,9 @@ function Search({ text, onText, found, place, onGo }: LogToolsProps): ReactNode 
   );
 }
 
-function download(name: string, text: string): void {
-  const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+/** Gives a text to the browser as a file. */
+export function download(name: string, parts: readonly string[]): void {
+  const address = URL.createObjectURL(new Blob([...parts], { type: "text/plain" }));
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

@@ -6,6 +6,7 @@ import { useSelection } from "../use-selection.ts";
 import { LogRowView } from "./log-row-view.tsx";
 import { type LogRow, logRowsOf, logText, matchesOf } from "./log-rows.ts";
 import { LogTools } from "./log-tools.tsx";
+import { LongLog } from "./long-log.tsx";
 import type { Level } from "./sections.ts";
 import { useLog } from "./use-log.ts";
 import "../../styles/run-log.css";
@@ -14,10 +15,21 @@ const ROW_PX = 22;
 /** Pixels from the end within which new lines pull the view along. */
 const NEAR_PX = 60;
 
-/** One log of the whole run, what it called included: steps fold, lines are searched, and the end is followed while it runs. */
-export default function Log({ execution, moment }: { execution: Execution; moment: Moment | undefined }): ReactNode {
-  const selection = useSelection(execution);
+interface LogProps {
+  execution: Execution;
+  moment: Moment | undefined;
+}
+
+/** The log of the whole run: of one that is too long to be read at once, what is in sight. */
+export default function Log({ execution, moment }: LogProps): ReactNode {
   const log = useLog(execution, moment);
+  if (log.root.isLong === true) return <LongLog execution={execution} moment={moment} />;
+  return <WholeLog execution={execution} moment={moment} log={log} />;
+}
+
+/** One log of the whole run, what it called included: steps fold, lines are searched, and the end is followed while it runs. */
+function WholeLog({ execution, moment, log }: LogProps & { log: ReturnType<typeof useLog> }): ReactNode {
+  const selection = useSelection(execution);
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
   const [least, setLeast] = useState<Level>("debug");
   const [text, setText] = useState("");

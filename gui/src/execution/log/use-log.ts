@@ -33,7 +33,8 @@ export function useLog(execution: Execution, moment: Moment | undefined) {
         const events = readers.get(one.execution_id)?.events() ?? [];
         const shown = moment === undefined || one === execution ? one : clippedTo(one, moment.at);
         const sections = logSectionsOf(events, moment?.event);
-        return { execution: shown, sections: withOpenCalls(sections, shown.commands ?? []) };
+        const isLong = readers.get(one.execution_id)?.isLong() === true;
+        return { execution: shown, sections: withOpenCalls(sections, shown.commands ?? []), isLong };
       }),
     [version, readers, execution, read, moment],
   );
@@ -61,8 +62,8 @@ function callsOf(logs: readonly LoggedExecution[], root: Execution): string[] {
 
 /** The logs with those long ones that were asked for, and the last ones. */
 function useWhole(logs: readonly LoggedExecution[], asked: ReadonlySet<number>) {
-  const omitted = logs.flatMap(({ execution, sections }) =>
-    sections.flatMap(({ isOmitted, endId }) =>
+  const omitted = logs.flatMap(({ execution, sections, isLong }) =>
+    (isLong === true ? [] : sections).flatMap(({ isOmitted, endId }) =>
       isOmitted && endId !== undefined ? [{ executionId: execution.execution_id, endId }] : [],
     ),
   );
@@ -84,7 +85,7 @@ function useWhole(logs: readonly LoggedExecution[], asked: ReadonlySet<number>) 
       const end = section.endId === undefined ? undefined : byId.get(section.endId);
       return section.isOmitted && end !== undefined ? withWholeLog(section, end) : section;
     };
-    return logs.map(({ execution, sections }) => ({ execution, sections: sections.map(filled) }));
+    return logs.map(({ sections, ...logged }) => ({ ...logged, sections: sections.map(filled) }));
   }, [logs, events]);
   const left = omitted.map(({ endId }) => endId).filter((id) => !unique.some(({ endId }) => endId === id));
   return { logs: whole, isReading: queries.isReading, left };

@@ -24,6 +24,8 @@ export interface TraceReader {
   events(): readonly TraceEvent[];
   /** The log was read to its end. */
   isRead(): boolean;
+  /** The log is too long to be read as a whole, as far as is known. */
+  isLong(): boolean;
   /** How much of what is wanted was read, in events; undefined when there is nothing left to read. */
   progress(): { read: number; of: number } | undefined;
   /** The log may have become longer. */
@@ -69,7 +71,13 @@ export function createTraceReader(source: LogSource): TraceReader {
   };
   return {
     ...{ subscribe: news.subscribe, version: news.version },
-    ...{ traces: pages.traces, events: pages.events, isRead: pages.isRead, progress: pages.progress },
+    ...{
+      traces: pages.traces,
+      events: pages.events,
+      isRead: pages.isRead,
+      isLong: pages.isLong,
+      progress: pages.progress,
+    },
     grow() {
       isGrown = true;
       go();
@@ -169,6 +177,7 @@ function createPages(source: LogSource) {
     traces: () => fold.steps,
     events: () => events,
     isRead: () => marks.isCounted() && isWhole() && open().length === 0,
+    isLong: () => !isWhole(),
     progress() {
       const left = open().length;
       const of = isWhole() ? pageCount() : wanted.size;
