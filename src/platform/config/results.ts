@@ -18,6 +18,12 @@ export const RESULT_SETTINGS = {
     },
   }),
   resultBytesMax: countSetting("FLOW_RESULT_BYTES_MAX", "Longest result that a worker may store, bytes", 64 * MEBIBYTE),
+  filesBytesMax: countSetting(
+    "FLOW_EXECUTION_FILES_BYTES_MAX",
+    "Most bytes of all files that the tasks of one execution may store",
+    1_024 * MEBIBYTE,
+    1_048_576 * MEBIBYTE,
+  ),
   // No more than a value of a key-value bucket may have.
   resultKvBytesMax: countSetting(
     "FLOW_RESULT_KV_MAX_BYTES",

@@ -186,15 +186,20 @@ const ARTIFACT = columnsOf(result, ["ref", "contentType", "bytes", "sha256", "cr
 /** A file that a task has stored. */
 export type ArtifactRow = RowOf<typeof ARTIFACT>;
 
-/** How many files an execution has stored besides this one, counted up to `limit`. */
-export async function countOtherArtifacts({ sql }: Database, executionId: string, ref: string, limit: number) {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from (
-      select from flow.result
+/** How many files an execution has stored besides this one, and how many bytes they have, of `limit` of them at most. */
+export async function totalOfOtherArtifacts(
+  { sql }: Database,
+  executionId: string,
+  ref: string,
+  limit: number,
+): Promise<{ count: number; bytes: number }> {
+  const [row] = await sql<{ count: number; bytes: number }[]>`
+    select count(*)::int as count, coalesce(sum(bytes), 0)::float8 as bytes from (
+      select bytes from flow.result
       where execution_id = ${executionId} and writing = '' and ref like 'noetl://execution/%/run/%/artifact/%' and ref <> ${ref}
       limit ${limit}
     ) as other`;
-  return row?.count ?? 0;
+  return row ?? { count: 0, bytes: 0 };
 }
 
 /**

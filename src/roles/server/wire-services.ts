@@ -83,6 +83,7 @@ export type ServiceConfig = Pick<
   | "claimLeaseMs"
   | "commandLostLimit"
   | "credentialsDefault"
+  | "filesBytesMax"
   | "idpDomains"
   | "idpProviders"
   | "pureSteps"
@@ -350,8 +351,7 @@ function resultsOf(deps: ServicesDeps, isOver: (executionId: string, step: strin
   return createResults({
     database,
     stores: [createDiskPayloads(resultsFolder), createSqlPayloads(database), ...stores],
-    folder: resultsFolder,
-    bytesMax: config.resultBytesMax,
+    ...{ folder: resultsFolder, bytesMax: config.resultBytesMax, filesBytesMax: config.filesBytesMax },
     limits: { kvBytesMax: config.resultKvBytesMax, s3BytesMax: config.resultS3BytesMax },
     ttlMs: config.resultTtlMs,
     now: clock.now,

@@ -7,9 +7,9 @@ import { takeAll, takeExpired } from "../../repositories/results/delete.ts";
 import {
   type ArtifactRow,
   type ClaimKey,
-  countOtherArtifacts,
   findResult,
   listArtifacts,
+  totalOfOtherArtifacts,
 } from "../../repositories/results/results.ts";
 import {
   ARTIFACTS_MAX,
@@ -28,7 +28,7 @@ import { type ResultsObserver, SILENT } from "./observer.ts";
 import { createResultReader, notAvailable, type OpenedResult } from "./read-result.ts";
 import { removeSpooledRemains, takePayload, takeText } from "./receive-payload.ts";
 import { createResultEnds, type ResultEnds, stepOfRef } from "./scope-cleanup.ts";
-import { checkStore, type TierLimits } from "./storage-tiers.ts";
+import { checkStore, type PayloadStores, type TierLimits } from "./storage-tiers.ts";
 import { type KeptResult, keepResult } from "./store-result.ts";
 
 /** A payload that a worker wants to be kept. */
@@ -86,6 +86,8 @@ export interface ResultsDeps {
   folder: string;
   /** Longest payload, bytes. */
   bytesMax: number;
+  /** Most bytes of the files of one execution. */
+  filesBytesMax: number;
   limits: TierLimits;
   /** Default time to live of payloads. */
   ttlMs: number;
@@ -116,11 +118,8 @@ export function createResults(deps: ResultsDeps): Results {
       const { scope = "permanent", ttlMs = deps.ttlMs, store = "auto", contentType = JSON_TYPE } = how;
       const executionId = executionOfRef(ref);
       if (executionId === undefined) throw invalidInput(`'ref' is no reference of an execution: ${ref}`);
-      checkStore(store, stores);
-      const named = store === "auto" ? undefined : stores.get(store as PayloadStore["kind"]);
-      if (named?.isPlain === true && !isJson(contentType))
-        throw invalidInput(`The store '${store}' takes nothing but JSON, not ${contentType}`);
-      await checkArtifactCount(database, executionId, ref);
+      const named = storeFor(store, stores, contentType);
+      const spare = await spareForFile(database, executionId, ref, deps.filesBytesMax);
       const payload = await takePayload(body, {
         folder: deps.folder,
         memoryBytesMax: deps.limits.kvBytesMax,
@@ -129,6 +128,7 @@ export function createResults(deps: ResultsDeps): Results {
         isJson: isJson(contentType),
       });
       try {
+        checkFileFits(ref, payload.bytes, spare, deps.filesBytesMax);
         return await keep({ executionId, ref, claim, payload, store, scope, ttlMs, contentType });
       } finally {
         await payload.discard();
@@ -167,13 +167,35 @@ export function createResults(deps: ResultsDeps): Results {
   };
 }
 
-/** Throws `FlowError` INVALID_INPUT for a file too many. What several workers store at the same moment may be some more. */
-async function checkArtifactCount(database: Database, executionId: string, ref: string): Promise<void> {
-  if (placeOfArtifact(ref) === undefined) return;
-  if ((await countOtherArtifacts(database, executionId, ref, ARTIFACTS_MAX)) < ARTIFACTS_MAX) return;
+/**
+ * How many bytes this file of the execution may have; of what is no file any. Throws `FlowError` INVALID_INPUT for a file too many. What several
+ * workers store at the same moment may be some more.
+ */
+async function spareForFile(database: Database, executionId: string, ref: string, bytesMax: number): Promise<number> {
+  if (placeOfArtifact(ref) === undefined) return Number.POSITIVE_INFINITY;
+  const { count, bytes } = await totalOfOtherArtifacts(database, executionId, ref, ARTIFACTS_MAX);
+  if (count < ARTIFACTS_MAX) return bytesMax - bytes;
   const most = ARTIFACTS_MAX.toLocaleString("en");
   const hint = "Pack several into one, or write them to a store of your own";
-  throw invalidInput(`The execution has stored ${most} files, and more are not taken. ${hint}`);
+  throw new FlowError("INVALID_INPUT", `The execution has stored ${most} files, and more are not taken. ${hint}`);
+}
+
+/** Throws `FlowError` NOT_STORED for a file that is longer than what {@link spareForFile} gave. */
+function checkFileFits(ref: string, bytes: number, spare: number, bytesMax: number): void {
+  if (bytes <= spare) return;
+  const [has, left, most] = [bytes, Math.max(0, spare), bytesMax].map((number) => number.toLocaleString("en"));
+  const what = `The file "${placeOfArtifact(ref)?.name}" was not stored: it has ${has} bytes`;
+  const why = `and the files of its execution may have ${left} more, of ${most} together`;
+  const hint = "Leave less, write it to a store of your own, or raise FLOW_EXECUTION_FILES_BYTES_MAX on the servers";
+  throw new FlowError("NOT_STORED", `${what}, ${why}. ${hint}`, { detail: { kind: "storage_quota" } });
+}
+
+/** The store that is named, undefined for `auto`. Throws `FlowError` INVALID_INPUT for an unknown one, and for one that takes no such payload. */
+function storeFor(store: string, stores: PayloadStores, contentType: string): PayloadStore | undefined {
+  checkStore(store, stores);
+  const named = store === "auto" ? undefined : stores.get(store as PayloadStore["kind"]);
+  if (named?.isPlain !== true || isJson(contentType)) return named;
+  throw invalidInput(`The store '${store}' takes nothing but JSON, not ${contentType}`);
 }
 
 function invalidInput(message: string): FlowError {

@@ -7,7 +7,8 @@ import { addUser, allow, type TestUser } from "../../support/service/users.ts";
 
 /* The files of an execution: what tasks have stored and reported, and nothing else. */
 
-const api = await openApi();
+const FILES_BYTES_MAX = 5_000;
+const api = await openApi({ FLOW_EXECUTION_FILES_BYTES_MAX: String(FILES_BYTES_MAX) });
 const work = workWith(api);
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0xff]);
 
@@ -191,6 +192,39 @@ test("an execution has a thousand files: the next is refused, and one of those i
   assert.equal(refused.status, 422);
   assert.match(await refused.text(), /has stored 1,000 files, and more are not taken/);
   assert.equal((await put(command, "7", "again", "text/plain")).status, 200);
+});
+
+test("the files of an execution have so many bytes together: one fewer and as many are taken, one more is refused and says what to do", async () => {
+  const id = await work.execute("files/one");
+  const command = await claimed(id);
+  const sized = (name: string, bytes: number) => put(command, name, Buffer.alloc(bytes, 1), "text/plain");
+  assert.equal((await sized("first", 2_000)).status, 200);
+  assert.equal((await sized("second", FILES_BYTES_MAX - 2_000 - 1)).status, 200);
+  // It takes the place of the one before: that does not count.
+  assert.equal((await sized("second", FILES_BYTES_MAX - 2_000)).status, 200);
+  const refused = await sized("second", FILES_BYTES_MAX - 2_000 + 1);
+  assert.equal(refused.status, 507);
+  const { error, code } = (await refused.json()) as Body;
+  assert.equal(code, "NOT_STORED");
+  assert.match(
+    String(error),
+    /"second" was not stored: it has 3,001 bytes, and .* may have 3,000 more, of 5,000 together/,
+  );
+  assert.match(String(error), /Leave less, .* or raise FLOW_EXECUTION_FILES_BYTES_MAX/);
+  assert.equal((await sized("third", 1)).status, 507);
+  assert.equal((await sized("third", 0)).status, 200);
+  // What was there is still there, and results are no files.
+  const kept = await api.database.sql<{ bytes: number }[]>`
+    select bytes::int as bytes from flow.result where execution_id = ${id} and writing = '' order by bytes`;
+  assert.deepEqual(
+    kept.map(({ bytes }) => bytes),
+    [0, 2_000, 3_000],
+  );
+  const other = refOf(command, "x").replace("/artifact/x", "");
+  const query = new URLSearchParams({ ref: other, worker: "w", command_id: command.command_id, attempt: "1" });
+  const result = { method: "PUT", body: JSON.stringify("r".repeat(9_000)) };
+  assert.equal((await api.open.request(`/api/results?${query}`, result)).status, 200);
+  await work.finish("w", command, said(command, "first"));
 });
 
 test("a rerun lists the files of steps that it has taken over too, and of those that it runs again only its own", async () => {

@@ -26,7 +26,7 @@ function another(): Results {
   return createResults({
     database: api.database,
     stores: [createDiskPayloads(api.resultsFolder)],
-    ...{ folder: api.resultsFolder, bytesMax: 10_000_000, ttlMs: 60_000, now: Date.now },
+    ...{ folder: api.resultsFolder, bytesMax: 10_000_000, filesBytesMax: 10_000_000, ttlMs: 60_000, now: Date.now },
     limits: { kvBytesMax: 2_000, s3BytesMax: 2_000 },
     isStepOver: async () => true,
   });
@@ -165,7 +165,7 @@ test("where nothing is kept that ends with anything, an end costs no statement",
     // Any statement would fail.
     database: {} as never,
     stores: [],
-    ...{ folder: "", bytesMax: 1, ttlMs: 1, now: Date.now, limits: { kvBytesMax: 1, s3BytesMax: 1 } },
+    ...{ folder: "", bytesMax: 1, filesBytesMax: 1, ttlMs: 1, now: Date.now, limits: { kvBytesMax: 1, s3BytesMax: 1 } },
     observer: {
       ...{ stored: () => undefined, read: () => undefined, removed: () => undefined, damaged: () => undefined },
       failed: (_store, _doing, error) => assert.fail(String(error)),

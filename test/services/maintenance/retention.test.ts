@@ -48,7 +48,16 @@ beforeEach(async () => {
 
 function openResults(store: PayloadStore = disk): Results {
   const limits = { kvBytesMax: 100, s3BytesMax: 100 };
-  return createResults({ database, stores: [store], folder, limits, bytesMax: 1_000, ttlMs: 1_000, now: Date.now });
+  return createResults({
+    database,
+    stores: [store],
+    folder,
+    limits,
+    bytesMax: 1_000,
+    filesBytesMax: 1_000,
+    ttlMs: 1_000,
+    now: Date.now,
+  });
 }
 
 function open(more: Partial<RetentionDeps> = {}): Retention {
