@@ -56,16 +56,19 @@ export function StateFilter({
   );
 }
 
+/** `12K`: eight of them stand in a row. */
+const SHORT = new Intl.NumberFormat("en", { notation: "compact" });
+
 type Counts = Answer<"GET /api/executions/counts">["counts"];
 
-/** How many there are of some states, `1,000+` where not all were counted. */
+/** How many there are of some states, `1K+` where not all were counted. Its place is kept while that is not known. */
 function Count({ of, counts }: { of: readonly (typeof STATES)[number][]; counts: Counts | undefined }): ReactNode {
-  if (counts === undefined) return null;
+  if (counts === undefined) return <span className="count" />;
   const found = of.flatMap((state) => counts[state] ?? []);
   const sum = found.reduce((before, { count }) => before + count, 0);
   return (
-    <span className="count">
-      {sum.toLocaleString("en")}
+    <span className="count" title={sum.toLocaleString("en")}>
+      {SHORT.format(sum)}
       {found.some(({ more }) => more) && "+"}
     </span>
   );
