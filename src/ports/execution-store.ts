@@ -238,6 +238,18 @@ export interface AttachedPayload {
   expiresAt: number;
 }
 
+/** A fire of a trigger that is written with the execution that it starts. Times in milliseconds since 1970. */
+export interface StartedFire {
+  fireId: string;
+  triggerId: string;
+  key: string;
+  dueAt: number;
+  firedAt: number;
+  always: boolean;
+  /** The execution whose end it is for. */
+  causeId: string | null;
+}
+
 /** What an execution's row says from its beginning. */
 export interface ExecutionStart {
   catalogId: string;
@@ -258,8 +270,10 @@ export interface ExecutionStart {
   labels?: Readonly<Record<string, string>>;
   /** The caller that started it with an idempotency key; all three fields or none. */
   idempotency: { caller: string; key: string; bodySha256: string } | null;
-  /** The fire of a trigger that it is the outcome of: that is written with it. */
+  /** The queued fire of a trigger that it is the outcome of: that is written with it. */
   fireId?: string;
+  /** The same of a fire that is not written yet. If its trigger has fired for its key, nothing is written (23505, `trigger_fire_key`). */
+  newFire?: StartedFire;
   /** When its first event happened, milliseconds since 1970; absent: when it is written. */
   startedAt?: number;
   /** When it is to fail if it is still open, milliseconds since 1970. */

@@ -155,7 +155,7 @@ test("secrets pass through everything, arrive, and stand nowhere", async (t) => 
     assert.match(JSON.stringify(bad.error), /cannot use \{'token': '\[secret\]'\} or \[secret\]/);
   });
 
-  await t.test("in what is told of them, and in the output of flow run", async () => {
+  await t.test("in what is answered about them, and in the output of flow run", async () => {
     const { executions } = JSON.parse(await get("/api/executions")) as { executions: { execution_id: string }[] };
     const ids = executions.map(({ execution_id }) => execution_id);
     Object.assign(texts, await told(stand, ids));

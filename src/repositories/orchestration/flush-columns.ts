@@ -19,10 +19,11 @@ import { eventLog, executionSnapshot } from "../tables/event.ts";
 import { command, execution, executionLabel } from "../tables/execution.ts";
 import { result } from "../tables/result.ts";
 import { uncountedExecution } from "../tables/statistic.ts";
-import { triggerFire, watchedEnd } from "../tables/trigger.ts";
+import { watchedEnd } from "../tables/trigger.ts";
 import { wait } from "../tables/wait.ts";
 import * as approvalRows from "./approval-rows.ts";
 import { type SentPayload, sentPayload } from "./attached-payloads.ts";
+import * as fireRows from "./fire-rows.ts";
 import { olderSnapshotsMax } from "./past-snapshots.ts";
 import { type LogRows, packSegments, type Segment } from "./segments.ts";
 
@@ -140,13 +141,8 @@ const FLUSH = {
     columns<typeof watchedEnd, { executionId: string }>(watchedEnd, { executionId: ({ executionId }) => executionId }),
   ),
   /** Fires of triggers whose executions begin. */
-  fired: part(
-    ({ executions }) => executions.filter(isStart).filter(({ start }) => start.fireId !== undefined),
-    columns<typeof triggerFire, Start>(triggerFire, {
-      executionId: (row) => row.executionId,
-      fireId: (row) => row.start.fireId,
-    }),
-  ),
+  fired: part(({ executions }) => fireRows.fireOutcomes(executions), fireRows.OUTCOME_COLUMNS),
+  newFires: part(({ executions }) => fireRows.newFires(executions), fireRows.FIRE_COLUMNS),
   segments: part(
     ({ segments }) => segments,
     [

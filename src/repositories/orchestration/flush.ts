@@ -4,6 +4,7 @@ import type { SentAs } from "../database/bulk-columns.ts";
 import type { Database } from "../database/database.ts";
 import { changeApprovals, keepDecisions, keepMessages, openApprovals } from "./approval-rows.ts";
 import { attachPayloads, replacedPayloads } from "./attached-payloads.ts";
+import { endFires, insertFires } from "./fire-rows.ts";
 import { type FlushTable, flushColumns, isRead, TABLES } from "./flush-columns.ts";
 import { keepSnapshots, numberedSnapshots, thinSnapshots } from "./past-snapshots.ts";
 
@@ -34,7 +35,7 @@ export interface Flushed {
  * without rows are left out of the text: some forty texts in practice, each prepared once per connection. With all tables, the
  * statement would take 0.27 ms before it has written a row.
  *
- * Rejects, and writes nothing, with 23505 (`execution_for_idempotency`, `batch_for_idempotency`) for an idempotency key that
+ * Rejects, and writes nothing, with 23505 (`execution_for_idempotency`, `batch_for_idempotency`, `trigger_fire_key`) for a key that
  * was already used.
  */
 export async function flushChanges({ sql }: Database, flush: Flush): Promise<Flushed> {
@@ -97,7 +98,8 @@ function flushText(tables: ReadonlySet<FlushTable>, isSingle: boolean): string {
     ...(isSingle ? [] : [`incomplete as materialized (${tables.has("needs") ? incomplete(places) : NONE_INCOMPLETE})`]),
     ...part("labelled", "labelled", labelled),
     ...part("watched", "watched", watched),
-    ...part("fired", "fired", fired),
+    ...part("fired", "ended_fires", endFires),
+    ...part("newFires", "started_fires", insertFires),
     ...part("segments", "logged", logged("segments")),
     ...part("events", "logged_events", logged("events")),
     ...part("issued", "issued", issued(tables.has("stopped"))),
@@ -188,13 +190,6 @@ const watched = ({ rowsOf, written }: Places) => `
   select execution_id from ${rowsOf("watched")} as t
   where ${written}
   on conflict (execution_id) do nothing`;
-
-// One that has an outcome keeps it.
-const fired = ({ rowsOf, written }: Places) => `
-  update flow.trigger_fire as f
-  set status = 'started', execution_id = t.execution_id, reason = null, wake_at = null, input = null
-  from ${rowsOf("fired")} as t
-  where f.fire_id = t.fire_id and f.status = 'queued' and ${written}`;
 
 const logged =
   (table: "segments" | "events") =>

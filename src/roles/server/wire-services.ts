@@ -326,7 +326,7 @@ function orchestratorOf(
       return result === null ? null : boundedResult(result);
     },
     isRetryable,
-    isDuplicateKey: (error) => /_for_idempotency$/.test(violatedConstraint(error) ?? ""),
+    isDuplicateKey: (error) => /_for_idempotency$|^trigger_fire_key$/.test(violatedConstraint(error) ?? ""),
     unavailable,
   });
 }

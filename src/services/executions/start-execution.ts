@@ -4,6 +4,7 @@ import type { ExecutionState } from "../../engine/state/state.ts";
 import { plainPath } from "../../language/document/catalog-path.ts";
 import { childCalls } from "../../language/load/child-calls.ts";
 import { batchLookup } from "../../platform/concurrency/coalesce.ts";
+import type { StartedFire } from "../../ports/execution-store.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { findExecution } from "../../repositories/executions/execution-list.ts";
 import {
@@ -76,8 +77,9 @@ export interface ExecutionRequest {
   /** W3C `traceparent` of the caller. */
   traceparent?: string;
   idempotency?: StartKey;
-  /** The fire of a trigger that it is the outcome of. */
+  /** The queued fire of a trigger that it is the outcome of, or the one that is written with it. */
   fireId?: string;
+  newFire?: StartedFire;
   /** Permission check of a path, before any lookup or start; refuses by throwing. Default: everything is permitted. */
   permit?(path: string): Promise<void>;
   /** The same as an answer, for what only a message depends on. Default: everything may be seen. */
@@ -171,7 +173,8 @@ async function begin(
   found: Executable | undefined,
   mustBeNewest: boolean,
 ): Promise<Started> {
-  const { parent, input, bytes, target, returnStep, traceparent, idempotency, fireId, origin, labels, rerun } = request;
+  const { parent, input, bytes, target, returnStep, traceparent, idempotency, origin, labels, rerun } = request;
+  const { fireId, newFire } = request;
   const entry = checkedEntry(found, request);
   const caller = parent === undefined ? undefined : await openParent(deps.database, parent.execution_id);
   if (caller !== undefined) checkSystemChild(deps, caller.path, entry.path);
@@ -202,6 +205,7 @@ async function begin(
       traceparent,
       idempotency,
       fireId,
+      newFire,
       bytes,
       origin,
       labels,

@@ -5,7 +5,13 @@ import type { RerunEdits } from "../../engine/rerun/restore-state.ts";
 import type { Acceptance } from "../../engine/state/accept.ts";
 import type { ExecutionState, StepStatus } from "../../engine/state/state.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Abandoning, AttachedPayload, ExecutionStore, StoredStatus } from "../../ports/execution-store.ts";
+import type {
+  Abandoning,
+  AttachedPayload,
+  ExecutionStore,
+  StartedFire,
+  StoredStatus,
+} from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import type { Origin } from "../../schema/rules/origin.ts";
 import type { AuditEntry } from "../../schema/words/audit-entry.ts";
@@ -51,8 +57,9 @@ export interface StartInput {
   /** W3C `traceparent` of the caller. */
   traceparent?: string;
   idempotency?: StartKey;
-  /** The fire of a trigger that it is the outcome of. */
+  /** The queued fire of a trigger that it is the outcome of, or the one that is written with it. */
   fireId?: string;
+  newFire?: StartedFire;
   log?: StartLog;
   /** Length of the request, in bytes. Default 0. */
   bytes?: number;

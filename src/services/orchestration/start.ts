@@ -96,7 +96,7 @@ async function begin(
     origin: input.origin ?? null,
     labels,
     idempotency: input.idempotency ?? null,
-    ...defined({ fireId: input.fireId }),
+    ...defined({ fireId: input.fireId, newFire: input.newFire }),
     startedAt: first.at,
     deadlineAt: limitMs === undefined ? null : first.at + limitMs,
     ...lineOf(input.rerun, sealedUnder),

@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import { coalesce } from "../../platform/concurrency/coalesce.ts";
+import type { StartedFire } from "../../ports/execution-store.ts";
 import type { Database } from "../../repositories/database/database.ts";
-import { unavailable } from "../../repositories/database/error-codes.ts";
+import { unavailable, violatedConstraint } from "../../repositories/database/error-codes.ts";
 import {
   beginDeciding,
   endDeciding,
   endFires,
   type FireOutcome,
+  type NewFire,
   noteLastFires,
   openExecutionsOf,
   postponeFires,
@@ -76,9 +78,23 @@ type Deps = StartFiresDeps & {
   underWay: Set<string>;
 };
 
-/** Creates {@link StartFires}. */
-export function createStartFires(given: StartFiresDeps): StartFires {
+/** Starting of fires, by a server. */
+export interface FireStarts {
+  start: StartFires;
+  /**
+   * Writes a fire and starts its execution, both or neither. Undefined: the trigger may have fired for its key, or the server is too busy; then
+   * it is to be written as queued. Skipped or failed: nothing is written. Never rejects.
+   */
+  startNew(trigger: TriggerRow, fire: NewFire): Promise<FireOutcome | undefined>;
+}
+
+/** Creates {@link FireStarts}. */
+export function createFireStarts(given: StartFiresDeps): FireStarts {
   const deps: Deps = { ...given, noteStarted: createNoteStarted(given), underWay: new Set() };
+  return { start: createStartFires(deps), startNew: (trigger, fire) => startNew(deps, trigger, fire) };
+}
+
+function createStartFires(deps: Deps): StartFires {
   /** The last turn of each trigger that is being decided about here. */
   const turns = new Map<string, Promise<unknown>>();
   const inTurn = async (trigger: TriggerRow) => {
@@ -226,7 +242,25 @@ async function startFire(deps: Deps, trigger: TriggerRow | undefined, fire: Queu
   }
 }
 
-async function startOnce(deps: Deps, trigger: TriggerRow, fire: QueuedFire): Promise<Ended | undefined> {
+async function startNew(deps: Deps, trigger: TriggerRow, fire: NewFire): Promise<FireOutcome | undefined> {
+  const { triggerId, key, dueAt, input } = fire;
+  const isNew = { waits: false, always: fire.always, isNew: true };
+  const queued = { fireId: fire.fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", ...isNew };
+  const outcome = await startOnce(deps, trigger, queued, fire);
+  if (outcome?.status !== "started") return outcome;
+  if (outcome.isWritten !== true) return undefined;
+  deps.onFired({ kind: trigger.kind, status: "started", lateMs: Math.max(0, deps.now() - dueAt) });
+  deps.noteStarted(fire.fireId);
+  return outcome;
+}
+
+/** `newFire`: it is written with the execution. */
+async function startOnce(
+  deps: Deps,
+  trigger: TriggerRow,
+  fire: QueuedFire,
+  newFire?: StartedFire,
+): Promise<Ended | undefined> {
   const { triggerId, name, path, userId } = trigger;
   try {
     const { executionId, status, duplicate } = await deps.executions.start({
@@ -241,12 +275,13 @@ async function startOnce(deps: Deps, trigger: TriggerRow, fire: QueuedFire): Pro
         bodySha256: createHash("sha256").update(fire.key).digest("hex"),
         isNew: fire.isNew,
       },
-      fireId: fire.fireId,
+      ...(newFire === undefined ? { fireId: fire.fireId } : { newFire }),
     });
     const isOpen = !(status === "COMPLETED" || status === "FAILED" || status === "CANCELLED");
     return { fireId: fire.fireId, status: "started", executionId, reason: null, isOpen, isWritten: !duplicate };
   } catch (error) {
     if (unavailable(error) !== undefined) return undefined;
+    if (newFire !== undefined && violatedConstraint(error) !== undefined) return undefined;
     if (!(error instanceof FlowError)) {
       deps.onFault(error);
       return ended(fire, "failed", "The server failed to start it; its log says why");

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { duesBetween } from "../../language/words/schedule.ts";
-import { coalesce } from "../../platform/concurrency/coalesce.ts";
+import { batchLookup, coalesce } from "../../platform/concurrency/coalesce.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { unavailable } from "../../repositories/database/error-codes.ts";
 import { reserveIdBlock, reserveIds } from "../../repositories/database/ids.ts";
@@ -33,7 +33,7 @@ import { createIdAllocator, type IdAllocator } from "../orchestration/memory/id-
 import { encodeCursor, idCursor, textCursor } from "../pagination-cursor.ts";
 import type { Delivery } from "./delivery.ts";
 import { type FireScope, fireScope, renderInput } from "./fire-scope.ts";
-import { createStartFires, type StartFires, type StartFiresDeps, TAKEN_MS } from "./start-fires.ts";
+import { createFireStarts, type FireStarts, type StartFires, type StartFiresDeps, TAKEN_MS } from "./start-fires.ts";
 import { createSweep } from "./sweep.ts";
 import { fireForEnds } from "./watch-ends.ts";
 
@@ -98,7 +98,7 @@ export interface TriggersDeps extends StartFiresDeps {
 /** The triggers of a database. */
 export function createTriggers(deps: TriggersDeps): Triggers {
   const { database } = deps;
-  const start = createStartFires(deps);
+  const { start, startNew } = createFireStarts(deps);
   const ids = createIdAllocator((count) => reserveIdBlock(database, count), deps.busy);
   const find = async (triggerId: string) => {
     const row = await findTrigger(database, triggerId);
@@ -136,7 +136,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       const { items, next } = await listFires(database, filter, { limit, ...key });
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
-    fire: createFire(fireMany),
+    fire: createFire({ ...deps, ids }, startNew, fireMany),
     fireMany,
     scope: (trigger, about) => fireScope(trigger, about, deps.env),
     sweep: createSweep({ ...deps, start, fireForEnds: () => fireForEnds(database, fireMany) }),
@@ -149,15 +149,20 @@ const TOGETHER_MAX = 100;
 const LANES = 2;
 
 /**
- * Creates {@link Triggers.fire}: deliveries that arrive while others are being written share the next write, as each alone costs the database
- * three commits. Those whose executions may not overlap are decided one after another anyway.
+ * Creates {@link Triggers.fire}. A delivery that starts an execution right away costs one commit, in which its fire is written too. All others
+ * are written first. Of these, those that arrive while others are being written share the next write, as each alone costs the database three
+ * commits; those whose executions may not overlap are decided one after another anyway.
  */
-function createFire(fireMany: Triggers["fireMany"]): Triggers["fire"] {
+function createFire(
+  deps: TriggersDeps & { ids: IdAllocator },
+  startNew: FireStarts["startNew"],
+  fireMany: Triggers["fireMany"],
+): Triggers["fire"] {
   const together = coalesce(async (_lane, asked: readonly Parameters<Triggers["fireMany"]>[0][number][]) => {
     const fired = await fireMany(asked);
     return new Map(asked.map((one, index) => [one, fired[index]]));
   }, TOGETHER_MAX);
-  return async (trigger, delivery) => {
+  const write = async (trigger: TriggerRow, delivery: Delivery) => {
     const one = { trigger, delivery };
     const alone = async () => (await fireMany([one]))[0];
     const shared = async () => (await together(laneOf(delivery.key), one)).get(one);
@@ -167,6 +172,48 @@ function createFire(fireMany: Triggers["fireMany"]): Triggers["fire"] {
     if (fired === undefined) throw new Error("a delivery came to nothing");
     return fired;
   };
+  const startAtOnce = createStartAtOnce(deps, startNew);
+  return async (trigger, delivery) => {
+    const done = await startAtOnce(trigger, delivery);
+    if (done === undefined) return await write(trigger, delivery);
+    return "verdict" in done ? await write(trigger, { ...delivery, verdict: done.verdict }) : done;
+  };
+}
+
+/** Fires for a delivery that need not wait for anything. Undefined: it is to be written first. `verdict`: it starts nothing. */
+function createStartAtOnce(deps: TriggersDeps & { ids: IdAllocator }, startNew: FireStarts["startNew"]) {
+  // A repeat would refuse the write of all that start in the same moment.
+  const known = batchLookup(async (keys: readonly string[]) => {
+    const rows = await findFires(deps.database, keys.map(placeOfKey));
+    return new Map(rows.map((row) => [`${row.triggerId}/${row.key}`, row]));
+  });
+  return async (
+    trigger: TriggerRow,
+    delivery: Delivery,
+  ): Promise<Fired | { verdict: NonNullable<Delivery["verdict"]> } | undefined> => {
+    const mayOverlap = trigger.definition.overlap === "allow" || delivery.always === true;
+    if (!mayOverlap || delivery.verdict !== undefined) return undefined;
+    const [fireId = ""] = await idsFor(deps, 1);
+    const fire = newFire(deps, { trigger, delivery }, fireId);
+    if (fire.status !== "queued") return undefined;
+    const { triggerId, key, firedAt } = fire;
+    const row = await known(`${triggerId}/${key}`);
+    if (row !== undefined) {
+      const { status, executionId, reason } = row;
+      return { fireId: row.fireId, status, executionId, reason, isRepeated: true, firedAt: row.firedAt.getTime() };
+    }
+    const outcome = await startNew(trigger, fire);
+    if (outcome === undefined) return undefined;
+    const { status, executionId, reason } = outcome;
+    if (status !== "started") return { verdict: { status, reason: reason ?? "" } };
+    return { fireId, status, executionId, reason, isRepeated: false, firedAt };
+  };
+}
+
+/** An id has no slash. */
+function placeOfKey(place: string): { triggerId: string; key: string } {
+  const end = place.indexOf("/");
+  return { triggerId: place.slice(0, end), key: place.slice(end + 1) };
 }
 
 /** A key has one lane, where its repeat comes after it: what came of the first is known by then. Most keys end with a digit or letter of chance. */

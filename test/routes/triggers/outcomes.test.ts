@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { before, test } from "node:test";
 import { findTriggers } from "../../../src/repositories/triggers/triggers.ts";
-import { createStartFires } from "../../../src/services/triggers/start-fires.ts";
-import { type Body, openApi } from "../../support/service/api.ts";
+import { createFireStarts } from "../../../src/services/triggers/start-fires.ts";
+import { type Body, buildApi, openApi } from "../../support/service/api.ts";
 import { workWith } from "../../support/service/api-work.ts";
 
 /* What became of a fire, and its execution: in one transaction, and once, whatever others write meanwhile. */
@@ -47,6 +47,57 @@ test("a fire that another server has decided about meanwhile keeps what that wro
   assert.deepEqual([fire?.["status"], fire?.["reason"], fire?.["execution_id"]], ["skipped", "paused", undefined]);
 });
 
+test("a fire that starts at once is written with its execution, in one commit; a repeat answers what the first came to", async () => {
+  const key = { "idempotency-key": "at once" };
+  const first = (await work.post(`/api/triggers/${id}/fire`, {}, key)).body;
+  const rows = await sql<{ status: string; queued: boolean; together: boolean }[]>`
+    select f.status, f.input is not null or f.wake_at is not null as queued, f.xmin = e.xmin as together
+    from flow.trigger_fire as f join flow.execution as e using (execution_id) where f.fire_id = ${String(first["fire_id"])}`;
+  assert.deepEqual([...rows], [{ status: "started", queued: false, together: true }]);
+  const repeats = await Promise.all([1, 2].map(() => work.post(`/api/triggers/${id}/fire`, {}, key)));
+  for (const { body } of repeats) {
+    assert.deepEqual(
+      [body["fire_id"], body["execution_id"], body["status"]],
+      [first["fire_id"], first["execution_id"], "started"],
+    );
+  }
+});
+
+test("of one delivery that two servers take in the same moment one starts it, and both answer that", async () => {
+  const other = await buildApi(api.database);
+  const there = workWith(other);
+  const counts = async () => {
+    const [row] = await sql<[{ fires: number; executions: number }]>`
+      select (select count(*)::int from flow.trigger_fire) as fires, (select count(*)::int from flow.execution) as executions`;
+    return row;
+  };
+  const before = await counts();
+  const keys = Array.from({ length: 8 }, (_, index) => ({ "idempotency-key": `both ${index}` }));
+  const answers = await Promise.all(
+    keys.map((key) => Promise.all([work, there, work].map((one) => one.post(`/api/triggers/${id}/fire`, {}, key)))),
+  );
+  for (const ofKey of answers) assert.equal(new Set(ofKey.map(({ body }) => body["execution_id"])).size, 1);
+  const after = await counts();
+  assert.deepEqual([after.fires - before.fires, after.executions - before.executions], [8, 8]);
+  await other.service.orchestrator.close();
+});
+
+test("a key whose fire another server has written as queued starts nothing beside it", async () => {
+  await sql`
+    insert into flow.trigger_fire (fire_id, trigger_id, key, due_at, status, input, wake_at)
+    values ((select last_id + 1 from flow.id_source), ${id}, 'written', now(), 'queued', '{}', now() + interval '1 hour')`;
+  const { triggers } = api.service;
+  const trigger = await triggers.find(id);
+  const { status, isRepeated } = await triggers.fire(trigger, { key: "written" });
+  assert.deepEqual([status, isRepeated], ["queued", true]);
+  // Found by the write alone, as where both look before either has written.
+  const newFire = { fireId: "77", triggerId: id, key: "written", dueAt: 0, firedAt: 0, always: false, causeId: null };
+  const start = { path: "t/fired", input: {}, newFire };
+  const refused = { caller: "trigger", key: "another", bodySha256: "0".repeat(64), isNew: true };
+  await assert.rejects(api.service.executions.start({ ...start, idempotency: refused }), /trigger_fire_key/);
+  assert.equal((await sql`select from flow.execution where idempotency_key = 'another'`).length, 0);
+});
+
 test("a start under a key that was said to be new, and is not, finds the first one", async () => {
   const start = (isNew: boolean) =>
     api.service.executions.start({
@@ -65,7 +116,7 @@ test("a fire that a server still starts when its time to do so is over is not st
   let starts = 0;
   const release = new AbortController();
   const held = once(release.signal, "abort");
-  const start = createStartFires({
+  const { start } = createFireStarts({
     ...{ database: api.database, now: Date.now, newName: () => "n", onFired: () => undefined },
     executions: {
       async start() {

@@ -278,12 +278,8 @@ function createGroups({
     find: (requirement) => groups.get(keyOf(requirement)),
     open({ kinds, labels }) {
       const key = keyOf({ kinds, labels });
-      let group = groups.get(key);
-      if (group === undefined) {
-        const requirement = { kinds, labels };
-        group = { key, requirement, again: new Map(), fresh: new Map(), isCut: false, refused: 0, newest: 0 };
-        groups.set(key, group);
-      }
+      const group = groups.get(key) ?? emptyGroup(key, { kinds, labels });
+      groups.set(key, group);
       return group;
     },
     forget,
@@ -312,9 +308,12 @@ function createGroups({
     entry: entryOf,
     has: (commandId) => groupOf.has(commandId),
     size: () => groupOf.size,
-    most,
-    isShort,
+    ...{ most, isShort },
   };
+}
+
+function emptyGroup(key: string, requirement: Requirement): Group {
+  return { key, requirement, again: new Map(), fresh: new Map(), isCut: false, refused: 0, newest: 0 };
 }
 
 function sizeOf({ again, fresh }: Group): number {
