@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { SHORT } from "../faults/support/stand.ts";
 import { until } from "../faults/support/until.ts";
 import { open } from "../repositories/service-database.ts";
-import { createServiceDatabase } from "../support/database/postgres.ts";
+import { createServedDatabase } from "../support/database/postgres.ts";
 import { ownDatabase } from "../support/engine/key-ring.ts";
 import { DOMAIN, startIdentityProvider } from "../support/servers/identity-provider.ts";
 import { type Body, playbook } from "../support/service/api.ts";
@@ -26,7 +26,7 @@ const LOGIN = "api_integration/idp/login";
 
 /** A database, and servers on it. */
 async function stand(t: TestContext, settings: NodeJS.ProcessEnv = {}) {
-  const { url } = await createServiceDatabase();
+  const { url } = await createServedDatabase();
   const provider = await startIdentityProvider();
   t.after(() => provider.close());
   const { sql } = open(url);

@@ -21,10 +21,9 @@ import { result } from "../tables/result.ts";
 import { uncountedExecution } from "../tables/statistic.ts";
 import { watchedEnd } from "../tables/trigger.ts";
 import { wait } from "../tables/wait.ts";
-import * as approvalRows from "./approval-rows.ts";
 import { type SentPayload, sentPayload } from "./attached-payloads.ts";
-import * as fireRows from "./fire-rows.ts";
 import { olderSnapshotsMax } from "./past-snapshots.ts";
+import * as rareRows from "./rare-rows.ts";
 import { type LogRows, packSegments, type Segment } from "./segments.ts";
 
 /*
@@ -63,6 +62,9 @@ const isEnd = (change: ExecutionChange): change is End => change.tally !== undef
 /** Parts of approvals, of which most flushes have none. */
 const approvalPart = <R>(rowsOf: (all: readonly ExecutionChange[]) => readonly R[], parts: readonly BulkColumn<R>[]) =>
   part(({ executions: all }) => (all.some((one) => one.approvals ?? one.messages) ? rowsOf(all) : []), parts);
+/** The same of fires. */
+const firePart = <R>(rowsOf: (all: readonly ExecutionChange[]) => readonly R[], parts: readonly BulkColumn<R>[]) =>
+  part(({ executions: all }) => (all.some(({ start }) => start?.fireId ?? start?.newFire) ? rowsOf(all) : []), parts);
 const isStart = (change: ExecutionChange): change is Start => change.start !== undefined;
 const isAccepted = (change: BatchChange): change is Accepted => change.accept !== undefined;
 
@@ -141,8 +143,8 @@ const FLUSH = {
     columns<typeof watchedEnd, { executionId: string }>(watchedEnd, { executionId: ({ executionId }) => executionId }),
   ),
   /** Fires of triggers whose executions begin. */
-  fired: part(({ executions }) => fireRows.fireOutcomes(executions), fireRows.OUTCOME_COLUMNS),
-  newFires: part(({ executions }) => fireRows.newFires(executions), fireRows.FIRE_COLUMNS),
+  fired: firePart(rareRows.fireOutcomes, rareRows.OUTCOME_COLUMNS),
+  newFires: firePart(rareRows.newFires, rareRows.FIRE_COLUMNS),
   segments: part(
     ({ segments }) => segments,
     [
@@ -259,10 +261,10 @@ const FLUSH = {
       executionId: ({ executionId }) => executionId,
     }),
   ),
-  approvals: approvalPart(approvalRows.openedApprovals, approvalRows.OPENED_COLUMNS),
-  approvalChanges: approvalPart(approvalRows.changedApprovals, approvalRows.CHANGED_COLUMNS),
-  approvalDecisions: approvalPart(approvalRows.givenDecisions, approvalRows.DECISION_COLUMNS),
-  approvalMessages: approvalPart(approvalRows.newMessages, approvalRows.MESSAGE_COLUMNS),
+  approvals: approvalPart(rareRows.openedApprovals, rareRows.OPENED_COLUMNS),
+  approvalChanges: approvalPart(rareRows.changedApprovals, rareRows.CHANGED_COLUMNS),
+  approvalDecisions: approvalPart(rareRows.givenDecisions, rareRows.DECISION_COLUMNS),
+  approvalMessages: approvalPart(rareRows.newMessages, rareRows.MESSAGE_COLUMNS),
   /** Rows of the audit log: what it says about starts. A JSON text each, in which nothing needs quotes. */
   audited: part(
     ({ executions }) =>

@@ -2,11 +2,10 @@ import type { Flush } from "../../ports/execution-store.ts";
 import { AUDIT_COLUMNS, AUDIT_RECORD } from "../access/audit.ts";
 import type { SentAs } from "../database/bulk-columns.ts";
 import type { Database } from "../database/database.ts";
-import { changeApprovals, keepDecisions, keepMessages, openApprovals } from "./approval-rows.ts";
 import { attachPayloads, replacedPayloads } from "./attached-payloads.ts";
-import { endFires, insertFires } from "./fire-rows.ts";
 import { type FlushTable, flushColumns, isRead, TABLES } from "./flush-columns.ts";
 import { keepSnapshots, numberedSnapshots, thinSnapshots } from "./past-snapshots.ts";
+import { changeApprovals, endFires, insertFires, keepDecisions, keepMessages, openApprovals } from "./rare-rows.ts";
 
 /** The outcome of a flush: the executions it wrote, and the database's clock, milliseconds since 1970. */
 export interface Flushed {

@@ -1,9 +1,12 @@
-import type { ApprovalChange, ApprovalMessage, ExecutionChange } from "../../ports/execution-store.ts";
+import type { ApprovalChange, ApprovalMessage, ExecutionChange, StartedFire } from "../../ports/execution-store.ts";
 import type { ApprovalDecision, People } from "../../schema/words/approval.ts";
 import { type BulkColumn, column, columns } from "../database/bulk-columns.ts";
 import { approval, approvalDecision, approvalMessage } from "../tables/approval.ts";
+import { triggerFire } from "../tables/trigger.ts";
 
-/* The parts of a flush that concern approvals: rows, columns, and text. Rounds without approvals have none of them. */
+/*
+ * The parts of a flush that most rounds have nothing of, rows, columns, and text: approvals, and fires of triggers.
+ */
 
 /** An approval that is opened. */
 interface OpenedRow extends Pick<ApprovalChange, "approvalId" | "outcome"> {
@@ -130,13 +133,57 @@ export const MESSAGE_COLUMNS: readonly BulkColumn<MessageRow>[] = [
   }),
 ];
 
+/** What a queued fire has come to. */
+interface OutcomeRow {
+  executionId: string;
+  fireId: string;
+}
+
+type FireRow = StartedFire & { executionId: string };
+
+/** Queued fires whose executions begin. */
+export function fireOutcomes(executions: Changes): OutcomeRow[] {
+  return executions.flatMap(({ executionId, start: { fireId } = {} }) =>
+    fireId === undefined ? [] : [{ executionId, fireId }],
+  );
+}
+
+/** Fires that are written with their executions. */
+export function newFires(executions: Changes): FireRow[] {
+  return executions.flatMap(({ executionId, start: { newFire } = {} }) =>
+    newFire === undefined ? [] : [{ executionId, ...newFire }],
+  );
+}
+
+/** Columns of {@link fireOutcomes}. */
+export const OUTCOME_COLUMNS: readonly BulkColumn<OutcomeRow>[] = columns<typeof triggerFire, OutcomeRow>(triggerFire, {
+  executionId: (row) => row.executionId,
+  fireId: (row) => row.fireId,
+});
+
+/** Columns of {@link newFires}. */
+export const FIRE_COLUMNS: readonly BulkColumn<FireRow>[] = [
+  ...columns<typeof triggerFire, FireRow>(triggerFire, {
+    executionId: (row) => row.executionId,
+    fireId: (row) => row.fireId,
+    triggerId: (row) => row.triggerId,
+    key: (row) => row.key,
+    causeId: (row) => row.causeId,
+  }),
+  column("due_ms", "float8", (row: FireRow) => row.dueAt),
+  column("fired_ms", "float8", (row: FireRow) => row.firedAt),
+  column("is_always", "smallint", (row: FireRow) => (row.always ? 1 : 0)),
+];
+
 /** Where the rows are, and the condition under which they are written. */
 interface RowPlaces {
-  rowsOf(table: "approvals" | "approvalChanges" | "approvalDecisions" | "approvalMessages"): string;
+  rowsOf(
+    table: "approvals" | "approvalChanges" | "approvalDecisions" | "approvalMessages" | "fired" | "newFires",
+  ): string;
   written: string;
 }
 
-// All of them are protected by the lock on the execution.
+// Approvals are protected by the lock on the execution, as is the fire that is written with it.
 
 /** Writes {@link openedApprovals}. */
 export const openApprovals = ({ rowsOf, written }: RowPlaces) => `
@@ -169,4 +216,19 @@ export const keepMessages = ({ rowsOf, written }: RowPlaces) => `
   insert into flow.approval_message (approval_id, number, addressee, playbook, input)
   select approval_id, number, addressee, playbook, input
   from ${rowsOf("approvalMessages")} as t
+  where ${written}`;
+
+/** Writes {@link fireOutcomes}. One that has an outcome keeps it. */
+export const endFires = ({ rowsOf, written }: RowPlaces) => `
+  update flow.trigger_fire as f
+  set status = 'started', execution_id = t.execution_id, reason = null, wake_at = null, input = null
+  from ${rowsOf("fired")} as t
+  where f.fire_id = t.fire_id and f.status = 'queued' and ${written}`;
+
+/** Writes {@link newFires}. A key that its trigger has fired for refuses the flush: of two servers that take one delivery one starts it. */
+export const insertFires = ({ rowsOf, written }: RowPlaces) => `
+  insert into flow.trigger_fire (fire_id, trigger_id, key, due_at, fired_at, status, execution_id, always, cause_id)
+  select fire_id, trigger_id, key, to_timestamp(due_ms / 1000), to_timestamp(fired_ms / 1000), 'started', execution_id,
+    is_always = 1, cause_id
+  from ${rowsOf("newFires")} as t
   where ${written}`;
