@@ -319,7 +319,7 @@ test("what a server refuses is shown with its message; one that is gone is repor
   await pick(page, "args-prompt");
   // The server's own check of arguments is what is wanted, not the form's.
   await page.route("**/call", async (route) => {
-    const body = { method: "prompts/get", arguments: { name: "none" } };
+    const body = { resource: "mcp/example", method: "prompts/get", arguments: { name: "none" } };
     await route.continue({ postData: JSON.stringify(body) });
   });
   await page.locator("#input-city").fill("Ulm");
