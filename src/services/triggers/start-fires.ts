@@ -141,7 +141,7 @@ function inLines(fires: readonly QueuedFire[]): QueuedFire[][] {
   return [...lines.values()];
 }
 
-/** Starts the fires of a line one after another, the oldest first. */
+/** Starts the fires of a line one after another, the oldest first. Behind one that is to be tried again the rest stays queued. */
 async function startLine(
   deps: Deps,
   line: readonly QueuedFire[],
@@ -150,7 +150,8 @@ async function startLine(
   const outcomes: Ended[] = [];
   for (const fire of line) {
     const outcome = await startFire(deps, triggers.get(fire.triggerId), fire);
-    if (outcome !== undefined) outcomes.push(outcome);
+    if (outcome === undefined) return outcomes;
+    outcomes.push(outcome);
   }
   return outcomes;
 }
