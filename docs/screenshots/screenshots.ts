@@ -122,7 +122,7 @@ function viewsOf(runs: Runs): readonly View[] {
     [`/triggers/${webhook}`, "webhook", "skipped"],
     ["/operations", "operations", "worker-1"],
     ["/credentials", "credentials", "pg_auth"],
-    ["/agents", "agents", "No agent is shown here"],
+    ["/agents", "agents", "No agents to show"],
     ["/access?tab=audit", "audit", "playbook/shop/settle_orders"],
   ];
 }
@@ -154,7 +154,7 @@ async function draftPanel(page: Page): Promise<void> {
 /** One step of it run with what it had in a run. */
 async function stepPanel(page: Page): Promise<void> {
   await page.getByRole("region", { name: "Plan" }).waitFor();
-  await page.getByText("What it was sent there").click();
+  await page.getByText("Inputs it was sent").click();
   await page.getByRole("region", { name: "Input" }).getByText("input.seconds").waitFor();
   await page.getByRole("button", { name: "Run this step" }).click();
   await page.getByRole("region", { name: "Outcome" }).getByText("the ledger is closed").first().waitFor();

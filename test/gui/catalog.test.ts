@@ -79,7 +79,7 @@ test("each view shows its subject, light, dark and narrow, without serious acces
     ["/entry/cat/load?tab=keychain", "What the document declares"],
     ["/entry/cat/versions?tab=versions", "+ 1 line"],
     ["/entry/mcp/server", "Document"],
-    ["/register?from=cat/load", "Nothing is wrong with it"],
+    ["/register?from=cat/load", "No problems found"],
   ]);
   await page.close();
 });
@@ -189,7 +189,7 @@ test("a double click starts one execution, and so does a click after an answer t
 
 test("messages stand at their lines while one types, lead to their places, and go when it is mended", async () => {
   const page = await opened("/register?from=cat/load");
-  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByText("No problems found").waitFor();
   await writeDocument(page, LOAD.replace("step: start", "step: start\n    next: { arcs: [{ step: nowhere }] }"));
   const messages = page.getByRole("region", { name: "Messages" });
   await messages.getByText("there is no step `nowhere`").waitFor();
@@ -201,14 +201,14 @@ test("messages stand at their lines while one types, lead to their places, and g
   await page.getByRole("button", { name: "Register …" }).click();
   await page.getByRole("alert").getByText("Not registered: 1 error").waitFor();
   await writeDocument(page, LOAD);
-  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByText("No problems found").waitFor();
   assert.equal(await page.locator(".cm-lintRange-error").count(), 0);
   await page.close();
 });
 
 test("keys of the schema are offered with what they mean, and Escape, then Tab, leaves the editor", async () => {
   const page = await opened("/register");
-  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByText("No problems found").waitFor();
   await writeDocument(page, "apiVersion: flow/v2\nkind: Playbook\nworkflow:\n  - step: a\n    to");
   await page.keyboard.press("Control+Space");
   const offer = page.getByRole("option", { name: "tool", exact: true });
@@ -225,7 +225,7 @@ test("keys of the schema are offered with what they mean, and Escape, then Tab, 
 
 test("what is typed over marked text replaces it, and the page's policy refuses nothing", async () => {
   const page = await opened("/register");
-  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByText("No problems found").waitFor();
   await page.getByRole("textbox", { name: "Document" }).click();
   // Over everything, over a whole coloured word, and over a part of one.
   await page.keyboard.press("Control+a");
@@ -261,7 +261,7 @@ test("a page that draws slower than a user types loses no letter", async () => {
     performance.now = () => now() + (late += 2);
   `);
   await page.goto(`${serving.url}/register`);
-  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByText("No problems found").waitFor();
   await page.getByRole("textbox", { name: "Document" }).click();
   await page.keyboard.press("Control+a");
   const word = "PlaybookWrittenFasterThanThePageDraws";
@@ -278,7 +278,7 @@ test("a page that draws slower than a user types loses no letter", async () => {
 test("the changes of a registration are shown before it, also a version that another user registered meanwhile", async () => {
   await register(small("cat/edited", "First."));
   const page = await opened("/register?from=cat/edited");
-  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByText("No problems found").waitFor();
   await page.getByRole("button", { name: "Register …" }).click();
   await page.getByRole("heading", { name: "Nothing changes in cat/edited" }).waitFor();
   await page.getByRole("button", { name: "Back to the text" }).click();

@@ -456,10 +456,15 @@ test("an arrow from a step to itself is seen beside its box", async () => {
   const graph = page.getByLabel("Graph", { exact: true });
   const step = graph.getByRole("button", { name: /poll/ });
   const edge = graph.locator(".react-flow__edge.taken path.react-flow__edge-path").first();
-  // A graph is drawn before its boxes are measured and its arrows are laid.
-  await edge.waitFor();
-  const [box, arrow] = await Promise.all([step.boundingBox(), edge.boundingBox()]);
-  assert.ok(box !== null && arrow !== null);
+  // A graph is drawn before its boxes are measured and its arrows are laid, and drawn once more when they are.
+  const measured = async () => {
+    await edge.waitFor();
+    const [box, arrow] = await Promise.all([step.boundingBox(), edge.boundingBox()]);
+    return box === null || arrow === null ? undefined : { box, arrow };
+  };
+  let places = await measured();
+  while (places === undefined) places = await measured();
+  const { box, arrow } = places;
   // Above the box where arrows point to the right, else at its right. The box of a stroke has room for its corners.
   const isBeside = arrow.x >= box.x + box.width - 10 && arrow.x + arrow.width > box.x + box.width + 20;
   const isAbove = arrow.y + arrow.height <= box.y + 10 && arrow.y < box.y - 20;

@@ -79,7 +79,7 @@ test("an empty installation says what to do next", async () => {
   await page.getByRole("link", { name: "register your own" }).waitFor();
   assert.deepEqual(await accessibility(page), []);
   await goWithin(page, "/agents");
-  await page.getByText("No agent is shown here").first().waitFor();
+  await page.getByText("No agents to show").first().waitFor();
   assert.deepEqual(await accessibility(page), []);
   await page.close();
 });

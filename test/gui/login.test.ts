@@ -289,7 +289,7 @@ test("a viewer is not shown what is not for them, reads why they may not run, an
   await page.goto(`${url}/catalog`);
   await page.locator('[aria-disabled="true"]').getByText("Register …").waitFor();
   await page.goto(`${url}/executions?path=team%2Fslow`);
-  await page.locator('[aria-disabled="true"]').getByText("All of these …").waitFor();
+  await page.locator('[aria-disabled="true"]').getByText("Act on all …").waitFor();
   const later = await service.operator<{ executions: unknown[] }>("GET", "/api/executions?path=team/slow");
   assert.equal(later.executions.length, executions.length, "nothing was started");
   await page.goto(`${url}/access`);

@@ -176,7 +176,7 @@ test("a bulk operation previews what matches the list, cancels the marked ones a
   const page = await opened("/executions?path=gui%2Fwaits");
   await page.getByText("4 open").waitFor();
   await page.getByLabel(`Mark ${running}`).waitFor();
-  await page.getByRole("button", { name: "All of these …" }).click();
+  await page.getByRole("button", { name: "Act on all …" }).click();
   const dialog = page.getByRole("dialog", { name: "All executions in this list" });
   await dialog.getByRole("button", { name: "Cancel 4 executions" }).waitFor();
   assert.equal(await dialog.locator(".bulk-sample li").count(), 4);
@@ -208,7 +208,7 @@ test("a bulk operation previews what matches the list, cancels the marked ones a
 
 test("a bulk operation without executions that suit it, or without the right, says so", async () => {
   const page = await opened("/executions?path=none%2Fsuch");
-  await page.getByRole("button", { name: "All of these …" }).click();
+  await page.getByRole("button", { name: "Act on all …" }).click();
   await page.getByText("there is nothing to cancel").waitFor();
   await page.getByRole("button", { name: "Close" }).click();
   await page.goto(`${serving.url}/executions?status=RUNNING`);
@@ -219,7 +219,7 @@ test("a bulk operation without executions that suit it, or without the right, sa
       ? route.continue()
       : route.fulfill({ status: 403, json: { error: "You may not execute gui/waits", code: "FORBIDDEN" } });
   });
-  await page.getByRole("button", { name: "All of these …" }).click();
+  await page.getByRole("button", { name: "Act on all …" }).click();
   await page.getByRole("button", { name: "Cancel 1 execution" }).click();
   await page.getByRole("alert").getByText("You may not execute gui/waits").waitFor();
   await page.close();
@@ -327,7 +327,7 @@ test("keys go between the pages, mark rows, and are listed", async () => {
 
 test("failed executions are run again in bulk, and lead to the new ones", async () => {
   const page = await opened("/executions?status=FAILED&path=gui%2Ffails");
-  await page.getByRole("button", { name: "All of these …" }).click();
+  await page.getByRole("button", { name: "Act on all …" }).click();
   const dialog = page.getByRole("dialog");
   const again = dialog.getByRole("radio", { name: "Run again" });
   // Nothing else can be done with those that have ended.

@@ -91,7 +91,7 @@ function NoAgents(): ReactNode {
   return (
     <section className="panel empty">
       <Bot className="icon" aria-hidden="true" />
-      <h2>No agent is shown here</h2>
+      <h2>No agents to show</h2>
       <p>
         An agent is a playbook with <code>metadata.agent: true</code>; <code>metadata.terminal.visible: false</code>{" "}
         hides one. <Link to="/register">Register one</Link>, such as <code>playbooks/examples/mcp_agent.yaml</code>.

@@ -106,7 +106,7 @@ function Facts({ approval }: { approval: Approval }): ReactNode {
 /** `the role release_manager, ann@example.com; not who started the run`. */
 function whoText({ approvers: { roles, users, not_starter: notStarter, who_may_execute: byPath } }: Approval): string {
   const named = [
-    ...(byPath ? ["whoever may run the playbook"] : []),
+    ...(byPath ? ["anyone who may run the playbook"] : []),
     ...(roles.length > 0 ? [`${roles.length === 1 ? "the role" : "the roles"} ${roles.join(", ")}`] : []),
     ...users,
   ];

@@ -95,12 +95,13 @@ function Row({ fire }: { fire: Fire }): ReactNode {
         {lateMs > PUNCTUAL_MS && `, ${durationText(lateMs)} late`}
       </td>
       <td className="wrap" data-label="Execution">
-        {executionId !== undefined && (
+        {executionId === undefined ? (
+          reason
+        ) : (
           <Link to="/executions/$executionId" params={{ executionId }} className="mono">
             {executionId}
           </Link>
-        )}{" "}
-        {reason}
+        )}
       </td>
     </tr>
   );

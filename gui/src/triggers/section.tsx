@@ -102,7 +102,9 @@ function Webhook({ section }: { section: JsonObject }): ReactNode {
   return (
     <>
       <Fact name="Verified as">
-        {verify["preset"] === "none" ? "not at all: whoever knows the address may call it" : String(verify["preset"])}
+        {verify["preset"] === "none"
+          ? "not at all: anyone who knows the address can call it"
+          : String(verify["preset"])}
       </Fact>
       {textsOf(verify["secrets"]).length > 0 && (
         <Fact name="Secrets">

@@ -63,7 +63,7 @@ function Head({ trigger }: { trigger: Trigger }): ReactNode {
             </Link>
           </span>
           <span>
-            in{" "}
+            defined in{" "}
             <Link to="/entry/$" params={{ _splat: document }} search={{ tab: "document" }}>
               {document === path ? "its document" : document}
             </Link>{" "}

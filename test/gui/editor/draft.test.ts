@@ -25,7 +25,7 @@ const run = (page: Page) => page.getByRole("button", { name: "Run draft", exact:
 
 async function openedDraft(): Promise<Page> {
   const page = await opened("/register?from=draft/one");
-  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByText("No problems found").waitFor();
   await page.getByRole("button", { name: "Run draft …" }).click();
   await page.getByRole("heading", { name: "Run this draft" }).waitFor();
   return page;
@@ -88,7 +88,7 @@ test("a text with errors, and what is no playbook, cannot run and says why; a re
   );
   await page.getByText("A document of kind mcp cannot run").first().waitFor();
   await writeDocument(page, textOf());
-  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByText("No problems found").waitFor();
   await page.route("**/api/execute/draft", (route) =>
     route.fulfill({ status: 403, json: { error: "No role of yours allows it", code: "FORBIDDEN", request_id: "7" } }),
   );
@@ -165,7 +165,7 @@ test("a step is chosen, its recorded inputs are seen, and it runs alone, as the 
   const plan = page.getByRole("region", { name: "Plan" });
   await plan.getByRole("cell", { name: "send", exact: true }).waitFor();
   await plan.getByText("1 step keeps its result").waitFor();
-  await page.getByText("What it was sent there").click();
+  await page.getByText("Inputs it was sent").click();
   await page.getByRole("region", { name: "Input" }).getByText("hello Ada").waitFor();
   await page.getByRole("button", { name: "Run this step" }).click();
   const outcome = page.getByRole("region", { name: "Outcome" });

@@ -10,7 +10,7 @@ export function RecordedInputs({ executionId, step }: { executionId: string; ste
   const [isShown, setIsShown] = useState(false);
   return (
     <details onToggle={({ currentTarget }) => setIsShown(currentTarget.open)}>
-      <summary>What it was sent there</summary>
+      <summary>Inputs it was sent</summary>
       {isShown && <Inputs executionId={executionId} step={step} />}
     </details>
   );

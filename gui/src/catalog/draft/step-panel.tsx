@@ -127,7 +127,7 @@ function StepPlan({
   return (
     <>
       <p className="wrap">
-        With what <code>{step}</code> had in execution{" "}
+        With the inputs that <code>{step}</code> had in execution{" "}
         <Link to="/executions/$executionId" params={{ executionId: plan.rerun_of }} search={{ step }} target="_blank">
           {plan.rerun_of}
         </Link>

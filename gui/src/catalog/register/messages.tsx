@@ -46,6 +46,6 @@ export function Messages({
 function titleOf(errors: number, warnings: number, isRefused: boolean): string {
   const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
   const counts = [errors > 0 && count(errors, "error"), warnings > 0 && count(warnings, "warning")].filter(Boolean);
-  if (counts.length === 0) return "Nothing is wrong with it";
+  if (counts.length === 0) return "No problems found";
   return isRefused && errors > 0 ? `Not registered: ${counts.join(", ")}` : counts.join(", ");
 }

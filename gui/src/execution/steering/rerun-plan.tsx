@@ -22,7 +22,7 @@ export function RerunPlanView({ plan }: { plan: Rerun }): ReactNode {
             <tr>
               <th>Runs again</th>
               <th>Kind</th>
-              <th>What it does elsewhere</th>
+              <th>Effects</th>
             </tr>
           </thead>
           <tbody>
@@ -53,9 +53,7 @@ export function RerunPlanView({ plan }: { plan: Rerun }): ReactNode {
           {warning}
         </p>
       ))}
-      {isRisky && (
-        <p className="tone-warn">What a step did elsewhere is done again where no idempotency key protects it.</p>
-      )}
+      {isRisky && <p className="tone-warn">Effects happen again unless an idempotency key prevents it.</p>}
     </section>
   );
 }

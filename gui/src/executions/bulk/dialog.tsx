@@ -34,7 +34,7 @@ export function BulkButtons({
         </AllowedButton>
       )}
       <AllowedButton may={may} data-command="Change all executions in this list …" onClick={() => setOnly("all")}>
-        All of these …
+        Act on all …
       </AllowedButton>
       {only !== undefined && (
         <BulkDialog
