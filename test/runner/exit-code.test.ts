@@ -29,7 +29,12 @@ async function outcomeOf(files: Readonly<Record<string, string>>, ...words: stri
     }
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     // A word, because a run of all tests wants every folder.
-    const args = [join(root, "run.js"), ...(words.some((word) => !word.startsWith("-")) ? [] : [".test"]), ...words];
+    const args = [
+      "--enable-source-maps",
+      join(root, "run.js"),
+      ...(words.some((word) => !word.startsWith("-")) ? [] : [".test"]),
+      ...words,
+    ];
     const runner = spawn(process.execPath, args, {
       env,
       stdio: ["ignore", "pipe", "pipe"],
@@ -57,6 +62,17 @@ test("a run with a failed test exits with 1: with a database, of the pure core, 
   const twice = await outcomeOf({ "engine/one.test.js": FAILS }, "--second-look");
   assert.match(twice.printed, /A second look/);
   assert.equal(twice.code, 1, twice.printed);
+});
+
+test("the second look is at the file that failed, not at all that share its process, also where the failure names its source", async () => {
+  const map = { version: 3, sources: ["../../../test/routes/odd.test.ts"], names: [], mappings: "AAAA;AACA" };
+  const mapped = `${FAILS}//# sourceMappingURL=data:application/json;base64,${btoa(JSON.stringify(map))}\n`;
+  const others = Array.from({ length: 8 }, (_, index) => [`routes/even${index}.test.js`, PASSES]);
+  const files = { ...(Object.fromEntries(others) as Record<string, string>), "routes/odd.test.js": mapped };
+  const { code, printed } = await outcomeOf(files, "--second-look");
+  assert.match(printed, /A second look at 1 file/);
+  assert.match(printed, /test\/routes\/odd\.test\.ts/);
+  assert.equal(code, 1, printed);
 });
 
 test("a run in which no test ran exits with 1", async () => {

@@ -1,4 +1,4 @@
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import { run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
 import { descendantsOfChild } from "./descendants.ts";
@@ -36,6 +36,8 @@ export async function runUnit(unit: TestUnit, root: string, onLate: (test: strin
   const began = performance.now();
   const tooLong = new AbortController();
   const running = new Map<string, string>();
+  /** Files that have not ended. */
+  const left = new Set(unit.files);
   const timer = setTimeout(() => {
     onLate([...running.values()].join(" > ") || unit.name);
     const started = descendantsOfChild(unit.entry);
@@ -56,11 +58,16 @@ export async function runUnit(unit: TestUnit, root: string, onLate: (test: strin
       result.failed += 1;
       for (const name of unit.files) result.failedFiles.add(name);
     }
+    if ((event.type === "test:pass" || event.type === "test:fail") && event.data.nesting === 0)
+      left.delete(event.data.name);
     if (event.type === "test:fail") {
       // A suite fails with its tests, which were counted.
-      if ((event.data.details.error as { failureType?: string }).failureType !== "subtestsFailed") result.failed += 1;
-      const file = relative(root, event.data.file ?? "");
-      for (const name of unit.files.includes(file) ? [file] : unit.files) result.failedFiles.add(name);
+      const isSuite = (event.data.details.error as { failureType?: string }).failureType === "subtestsFailed";
+      if (!isSuite) result.failed += 1;
+      const file = namesOf(event.data.file ?? "", root).find((name) => unit.files.includes(name));
+      // The process fails with its tests too. Files that it did not come to the end of have failed with it.
+      const failed = file === undefined ? (isSuite ? left : unit.files) : [file];
+      for (const name of failed) result.failedFiles.add(name);
     }
     if (event.type === "test:pass" && event.data.details.type !== "suite") result.passed += 1;
     if (!isSum(event)) result.events.push(event);
@@ -68,6 +75,11 @@ export async function runUnit(unit: TestUnit, root: string, onLate: (test: strin
   clearTimeout(timer);
   result.durationMs = performance.now() - began;
   return result;
+}
+
+/** What a file may be called among those of a unit: with source maps Node names the one that it was compiled from. */
+function namesOf(file: string, root: string): string[] {
+  return [relative(root, file), relative(resolve(root, "../../test"), file).replace(/\.ts$/, ".js")];
 }
 
 /** True for what Node tells at the end of a process: how many tests passed, failed, and so on. A test may tell something too. */
