@@ -186,7 +186,8 @@ function checkFileFits(ref: string, bytes: number, spare: number, bytesMax: numb
   const [has, left, most] = [bytes, Math.max(0, spare), bytesMax].map((number) => number.toLocaleString("en"));
   const what = `The file "${placeOfArtifact(ref)?.name}" was not stored: it has ${has} bytes`;
   const why = `and the files of its execution may have ${left} more, of ${most} together`;
-  const hint = "Leave less, write it to a store of your own, or raise FLOW_EXECUTION_FILES_BYTES_MAX on the servers";
+  const hint =
+    "Store smaller files, write them to a store of your own, or raise FLOW_EXECUTION_FILES_BYTES_MAX on the servers";
   throw new FlowError("NOT_STORED", `${what}, ${why}. ${hint}`, { detail: { kind: "storage_quota" } });
 }
 

@@ -210,7 +210,7 @@ test("the files of an execution have so many bytes together: one fewer and as ma
     String(error),
     /"second" was not stored: it has 3,001 bytes, and .* may have 3,000 more, of 5,000 together/,
   );
-  assert.match(String(error), /Leave less, .* or raise FLOW_EXECUTION_FILES_BYTES_MAX/);
+  assert.match(String(error), /Store smaller files, .* or raise FLOW_EXECUTION_FILES_BYTES_MAX/);
   assert.equal((await sized("third", 1)).status, 507);
   assert.equal((await sized("third", 0)).status, 200);
   // What was there is still there, and results are no files.
