@@ -59,12 +59,13 @@ type Accepted = BatchChange & { accept: NonNullable<BatchChange["accept"]> };
 const ENDS: ReadonlySet<string> = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 type End = ExecutionChange & { tally: EndTally };
 const isEnd = (change: ExecutionChange): change is End => change.tally !== undefined;
-/** Parts of approvals, of which most flushes have none. */
-const approvalPart = <R>(rowsOf: (all: readonly ExecutionChange[]) => readonly R[], parts: readonly BulkColumn<R>[]) =>
-  part(({ executions: all }) => (all.some((one) => one.approvals ?? one.messages) ? rowsOf(all) : []), parts);
-/** The same of fires. */
-const firePart = <R>(rowsOf: (all: readonly ExecutionChange[]) => readonly R[], parts: readonly BulkColumn<R>[]) =>
-  part(({ executions: all }) => (all.some(({ start }) => start?.fireId ?? start?.newFire) ? rowsOf(all) : []), parts);
+/** Parts of which most flushes have nothing. `of`: what a change has that has rows for them. */
+const rarePart =
+  (of: (change: ExecutionChange) => unknown) =>
+  <R>(rowsOf: (all: readonly ExecutionChange[]) => readonly R[], parts: readonly BulkColumn<R>[]) =>
+    part(({ executions: all }) => (all.some(of) ? rowsOf(all) : []), parts);
+const approvalPart = rarePart(({ approvals, messages }) => approvals ?? messages);
+const firePart = rarePart(({ start }) => start?.fireId ?? start?.newFire);
 const isStart = (change: ExecutionChange): change is Start => change.start !== undefined;
 const isAccepted = (change: BatchChange): change is Accepted => change.accept !== undefined;
 

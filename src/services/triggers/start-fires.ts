@@ -78,6 +78,15 @@ type Deps = StartFiresDeps & {
   underWay: Set<string>;
 };
 
+/** A new fire as one that is to be decided. */
+export function queuedOf(
+  fire: Pick<NewFire, "fireId" | "triggerId" | "key" | "dueAt" | "input"> &
+    Partial<Pick<QueuedFire, "waits" | "always">>,
+): QueuedFire {
+  const { fireId, triggerId, key, dueAt, input, waits = false, always = false } = fire;
+  return { fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits, always, isNew: true };
+}
+
 /** Starting of fires, by a server. */
 export interface FireStarts {
   start: StartFires;
@@ -244,13 +253,10 @@ async function startFire(deps: Deps, trigger: TriggerRow | undefined, fire: Queu
 }
 
 async function startNew(deps: Deps, trigger: TriggerRow, fire: NewFire): Promise<FireOutcome | undefined> {
-  const { triggerId, key, dueAt, input } = fire;
-  const isNew = { waits: false, always: fire.always, isNew: true };
-  const queued = { fireId: fire.fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", ...isNew };
-  const outcome = await startOnce(deps, trigger, queued, fire);
+  const outcome = await startOnce(deps, trigger, queuedOf(fire), fire);
   if (outcome?.status !== "started") return outcome;
   if (outcome.isWritten !== true) return undefined;
-  deps.onFired({ kind: trigger.kind, status: "started", lateMs: Math.max(0, deps.now() - dueAt) });
+  deps.onFired({ kind: trigger.kind, status: "started", lateMs: Math.max(0, deps.now() - fire.dueAt) });
   deps.noteStarted(fire.fireId);
   return outcome;
 }

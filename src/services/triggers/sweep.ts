@@ -12,7 +12,7 @@ import { findTriggers, type TriggerRow } from "../../repositories/triggers/trigg
 import type { JsonObject } from "../../schema/words/json.ts";
 import { renderInput } from "./fire-scope.ts";
 import { type DuesPlan, type PlannedDue, planDues } from "./plan-dues.ts";
-import { type FiredNotice, type StartFires, TAKEN_MS } from "./start-fires.ts";
+import { type FiredNotice, queuedOf, type StartFires, TAKEN_MS } from "./start-fires.ts";
 
 /** Schedules, or fires, that one slice takes. */
 const SLICE = 250;
@@ -94,10 +94,7 @@ async function fireDue(deps: SweepDeps): Promise<DueSlice> {
     onFired({ kind: row.kind, status, lateMs: row.now.getTime() - dueAt });
   }
   const queued = fires.filter(({ fireId, status }) => status === "queued" && written.has(fireId));
-  const asQueued = queued.map(({ fireId, triggerId, key, dueAt, input, waits }) => ({
-    ...{ fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits, always: false, isNew: true },
-  }));
-  return { count: taken.length, start: () => deps.start(asQueued, triggers) };
+  return { count: taken.length, start: () => deps.start(queued.map(queuedOf), triggers) };
 }
 
 function planOf({ triggerId, definition, activeSince, countedFrom, now }: DueTrigger): DuesPlan {

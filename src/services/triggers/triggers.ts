@@ -1,17 +1,10 @@
 import { createHash } from "node:crypto";
 import { duesBetween } from "../../language/words/schedule.ts";
-import { batchLookup, coalesce } from "../../platform/concurrency/coalesce.ts";
+import { coalesce } from "../../platform/concurrency/coalesce.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { unavailable } from "../../repositories/database/error-codes.ts";
 import { reserveIdBlock, reserveIds } from "../../repositories/database/ids.ts";
-import {
-  type FireRow,
-  findFires,
-  insertFires,
-  listFires,
-  type NewFire,
-  type QueuedFire,
-} from "../../repositories/triggers/fires.ts";
+import { type FireRow, findFires, insertFires, listFires, type NewFire } from "../../repositories/triggers/fires.ts";
 import {
   databaseNow,
   disableTrigger,
@@ -33,7 +26,14 @@ import { createIdAllocator, type IdAllocator } from "../orchestration/memory/id-
 import { encodeCursor, idCursor, textCursor } from "../pagination-cursor.ts";
 import type { Delivery } from "./delivery.ts";
 import { type FireScope, fireScope, renderInput } from "./fire-scope.ts";
-import { createFireStarts, type FireStarts, type StartFires, type StartFiresDeps, TAKEN_MS } from "./start-fires.ts";
+import {
+  createFireStarts,
+  type FireStarts,
+  queuedOf,
+  type StartFires,
+  type StartFiresDeps,
+  TAKEN_MS,
+} from "./start-fires.ts";
 import { createSweep } from "./sweep.ts";
 import { fireForEnds } from "./watch-ends.ts";
 
@@ -183,10 +183,7 @@ function createFire(
 /** Fires for a delivery that need not wait for anything. Undefined: it is to be written first. `verdict`: it starts nothing. */
 function createStartAtOnce(deps: TriggersDeps & { ids: IdAllocator }, startNew: FireStarts["startNew"]) {
   // A repeat would refuse the write of all that start in the same moment.
-  const known = batchLookup(async (keys: readonly string[]) => {
-    const rows = await findFires(deps.database, keys.map(placeOfKey));
-    return new Map(rows.map((row) => [`${row.triggerId}/${row.key}`, row]));
-  });
+  const known = coalesce((_, fires: readonly NewFire[]) => findFires(deps.database, fires));
   return async (
     trigger: TriggerRow,
     delivery: Delivery,
@@ -197,7 +194,7 @@ function createStartAtOnce(deps: TriggersDeps & { ids: IdAllocator }, startNew: 
     const fire = newFire(deps, { trigger, delivery }, fireId);
     if (fire.status !== "queued") return undefined;
     const { triggerId, key, firedAt } = fire;
-    const row = await known(`${triggerId}/${key}`);
+    const row = (await known("", fire)).find((one) => one.triggerId === triggerId && one.key === key);
     if (row !== undefined) {
       const { status, executionId, reason } = row;
       return { fireId: row.fireId, status, executionId, reason, isRepeated: true, firedAt: row.firedAt.getTime() };
@@ -208,12 +205,6 @@ function createStartAtOnce(deps: TriggersDeps & { ids: IdAllocator }, startNew: 
     if (status !== "started") return { verdict: { status, reason: reason ?? "" } };
     return { fireId, status, executionId, reason, isRepeated: false, firedAt };
   };
-}
-
-/** An id has no slash. */
-function placeOfKey(place: string): { triggerId: string; key: string } {
-  const end = place.indexOf("/");
-  return { triggerId: place.slice(0, end), key: place.slice(end + 1) };
 }
 
 /** A key has one lane, where its repeat comes after it: what came of the first is known by then. Most keys end with a digit or letter of chance. */
@@ -277,10 +268,6 @@ function newFire(
   const rendered = renderInput(trigger, { dueAt, firedAt, names, about }, env);
   if ("reason" in rendered) return { ...fire, status: "failed", reason: rendered.reason, input: null };
   return { ...fire, status: "queued", reason: null, input: rendered.input };
-}
-
-function queuedOf({ fireId, triggerId, key, dueAt, input, always }: NewFire): QueuedFire {
-  return { fireId, triggerId, key, dueAt: new Date(dueAt), input: input ?? "{}", waits: false, always, isNew: true };
 }
 
 async function changed(triggerId: string, written: Promise<boolean | undefined>): Promise<boolean> {

@@ -28,15 +28,20 @@ export function useEventLog(executionId: string, filter: LogFilter, lastEventId:
   return log;
 }
 
-/** Reads an execution's log, without long values. */
-export function logSource(executionId: string, { type, step, worker, isFailed, text }: LogFilter = {}): LogSource {
-  const query = {
+/** A filter in the words of the API. */
+export function logQuery({ type, step, worker, isFailed, text }: LogFilter) {
+  return {
     ...(type !== undefined && { event_type: type }),
     ...(step !== undefined && { step }),
     ...(worker !== undefined && { worker }),
     ...(isFailed === true && { failed: "true" as const }),
     ...(text !== undefined && { q: text }),
   };
+}
+
+/** Reads an execution's log, without long values. */
+export function logSource(executionId: string, filter: LogFilter = {}): LogSource {
+  const query = logQuery(filter);
   const path = { execution_id: executionId };
   return {
     marks: (after, counted, signal) =>

@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../../api/client.ts";
 import type { EventRecord } from "../../api/types.ts";
-import { logSource } from "../events/use-event-log.ts";
+import { logQuery, logSource } from "../events/use-event-log.ts";
 import { traceEventOf } from "../traced/trace-event.ts";
 import { type LogSection, logSectionsOf } from "./sections.ts";
 
@@ -26,14 +26,14 @@ const SCAN_PAGE = 200;
 /** Looks through the runs that have ended, from the first to that of the event `until`; what was looked at is not kept. Rejects where they cannot be read. */
 export async function scanRuns(
   executionId: string,
-  { step, isFailed }: RunFilter,
+  filter: RunFilter,
   until: number,
   onRuns: (runs: readonly LogSection[]) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const narrowed = { ...(step !== undefined && { step }), ...(isFailed && { failed: "true" as const }) };
+  const narrowed = logQuery({ type: RUN_ENDS, ...filter });
   for (let cursor: string | null = "0"; cursor !== null; ) {
-    const query = { event_type: RUN_ENDS, ...narrowed, after: cursor, limit: String(SCAN_PAGE) };
+    const query = { ...narrowed, after: cursor, limit: String(SCAN_PAGE) };
     const path = { execution_id: executionId };
     const answer: { events: EventRecord[]; next_cursor: string | null } = await api(
       "GET /api/executions/:execution_id/events",
@@ -48,15 +48,14 @@ export async function scanRuns(
 /** The next run that ended after the event `from`, or the one before it, that the filter lets through; undefined where no run is left. */
 export async function nearestRun(
   executionId: string,
-  { step, isFailed }: RunFilter,
+  runs: RunFilter,
   from: number,
   by: 1 | -1,
 ): Promise<number | undefined> {
-  const filter = { type: RUN_ENDS, step, isFailed };
+  const filter = { type: RUN_ENDS, ...runs };
   if (by === 1) return await firstOf((after) => logSource(executionId, filter).page(after, 1, NEVER), from);
-  const narrowed = { ...(step !== undefined && { step }), ...(isFailed && { failed: "true" as const }) };
   return await firstOf((before) => {
-    const query = { event_type: RUN_ENDS, ...narrowed, order: "desc" as const, values: "short" as const, limit: "1" };
+    const query = { ...logQuery(filter), order: "desc" as const, values: "short" as const, limit: "1" };
     return api("GET /api/executions/:execution_id/events", {
       params: { execution_id: executionId },
       query: { ...query, before: String(before) },
