@@ -100,7 +100,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     statementMs: pooled ? statementMs : 0,
     ...defined({ onChange: options.onReach }),
   });
-  const sql: Sql = postgres({
+  const pool: Sql = postgres({
     ...driverOptions(address, () => reach.socket()),
     max: options.connectionsMax ?? 10,
     connect_timeout: options.connectSeconds ?? CONNECT_SECONDS,
@@ -118,6 +118,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       ...(!pooled && options.byKey === true && BY_KEY),
     },
   });
+  const sql = pooled ? oneAtATime(pool) : pool;
   let closing: Promise<void> | undefined;
   const close = async () => {
     await sql.end({ timeout: 5 });
@@ -125,6 +126,27 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   };
   const db = createBuilder(sql);
   return { sql, db, place: describeAddress(address), away: reach.away, close: () => (closing ??= close()) };
+}
+
+/**
+ * The same pool, which sends no statement before the answer to the one before it. PgBouncer (1.18) takes a session back at an
+ * answer, whatever has been sent since; the driver asks for a statement's types before it binds its values. Behind another
+ * statement, that question's answer would go to the session's next client, who waits for one of its own. (`max_pipeline: 0` of the
+ * driver, 3.4.9, would do as much and break `begin`.)
+ */
+function oneAtATime(pool: Sql): Sql {
+  const alone = <Query>(query: Query): Query => {
+    // Known to the driver, and not to its types: whether the connection may take a further statement meanwhile.
+    if (query instanceof Promise) (query as { options?: { onexecute?(): boolean } }).options!.onexecute = () => false;
+    return query;
+  };
+  return new Proxy(pool, {
+    apply: (target, self, parts) => alone(Reflect.apply(target, self, parts) as unknown),
+    get: (target, key, receiver) => {
+      const value: unknown = Reflect.get(target, key, receiver);
+      return key === "unsafe" ? (...parts: Parameters<Sql["unsafe"]>) => alone(target.unsafe(...parts)) : value;
+    },
+  });
 }
 
 /**

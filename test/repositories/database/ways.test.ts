@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { openDatabase, transaction } from "../../../src/repositories/database/database.ts";
 import { databaseMessage, isRefused, unreachable } from "../../../src/repositories/database/error-codes.ts";
 import { migrate } from "../../../src/repositories/database/migrate.ts";
@@ -136,3 +137,26 @@ for (const mode of ["session", "transaction"] as const) {
     await database.close();
   });
 }
+
+test("PgBouncer, transaction mode: each statement gets its own answer where several clients share few sessions", async () => {
+  const url = await startPgbouncer(plain.url, "transaction", 2);
+  const clients = Array.from({ length: 4 }, () => openDatabase(url, { connectionsMax: 2, pooled: true }));
+  const rounds = Array.from({ length: 100 }, (_, round) => round);
+  const answers = await Promise.all(
+    clients.map(async ({ sql }, client) => {
+      const wrong: unknown[] = [];
+      for (const round of rounds) {
+        // Statements without values need one exchange, the others two: those behind them would be cut in half.
+        const plainOnes = Array.from({ length: 3 }, () => sql`select 1 as answer`);
+        const value = client % 2 === 0 ? round : [String(round)];
+        const typed = client % 2 === 0 ? sql`select ${value}::int as answer` : sql`select ${value}::bigint[] as answer`;
+        const rows = await Promise.all([...plainOnes, typed]);
+        const told = rows.map(([row]) => row?.["answer"] as unknown);
+        if (!isDeepStrictEqual(told, [1, 1, 1, value])) wrong.push(told);
+      }
+      return wrong;
+    }),
+  );
+  assert.deepEqual(answers, [[], [], [], []]);
+  for (const client of clients) await client.close();
+});
