@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { spec } from "node:test/reporters";
+import { parseArgs } from "node:util";
 import { withRealPython } from "./runner/python-path.ts";
 import { type FileTime, TIMES_VARIABLE } from "./runner/run-files.ts";
 import { runUnit, type TestUnit, type UnitRun } from "./runner/run-unit.ts";
@@ -12,18 +13,28 @@ import { watchCpu } from "./runner/watch-cpu.ts";
 
 /*
  * `npm test`: runs every compiled test file in a process of its own, those of the pure core one folder in a process, and fails
- * when no test ran. (`node --test` on a folder finds no test in some versions and exits 0.) Words on the command line choose
- * files: `npm test -- engine python`.
- * `--pure` runs the pure core alone. `--many-seeds` has the simulator run ten thousand seeds, `--every-form` has the attacks try every
- * form of every input. `--times` tells at the end which processes and files took longest.
- * `--second-look` runs the files in which a test failed once more, one at a time, and fails for those that fail again; the
- * others are named, because a test that needs a second look is to be mended. That is for CI on a busy machine.
+ * when no test ran. (`node --test` on a folder finds no test in some versions and exits 0.)
  */
 
+const HELP = `Usage: npm test -- [words] [options]
+
+Runs all tests, or the files whose path has one of the words: npm test -- engine test/tools/registry.test.ts
+
+  --pure          only the pure core: no database, no server, no browser
+  --many-seeds    ten thousand seeds in the simulator
+  --every-form    the attacks try every form of every input, not a sample
+  --times         says at the end which processes and files took longest
+  --second-look   runs failed files once more, one at a time, and fails for those that fail again; the others
+                  are named, because a test that needs a second look is to be mended. For CI on a busy machine.
+`;
+
+const { positionals, values: options } = readOptions();
+/** The compiled files are searched; people name the sources. */
+const wanted = positionals.map((word) => word.replace(/^(\.\/)?test\//, "").replace(/\.ts$/, ".js"));
+
 const root = import.meta.dirname;
-const wanted = process.argv.slice(2).filter((word) => !word.startsWith("-"));
-const secondLook = process.argv.includes("--second-look");
-const pureOnly = process.argv.includes("--pure");
+const secondLook = options["second-look"];
+const pureOnly = options.pure;
 const files = readdirSync(root, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".test.js"))
   .filter((name) => wanted.length === 0 || wanted.some((word) => name.includes(word)))
@@ -81,9 +92,24 @@ async function runUnits(units: readonly TestUnit[], concurrency: number): Promis
   return total;
 }
 
+/** What stands on the command line. Ends this process for `--help`, and with 2 for an option that is unknown. */
+function readOptions() {
+  const flag = { type: "boolean", default: false } as const;
+  const flags = { pure: flag, "many-seeds": flag, "every-form": flag, times: flag, "second-look": flag };
+  try {
+    const read = parseArgs({ allowPositionals: true, options: { ...flags, help: { ...flag, short: "h" } } });
+    if (!read.values.help) return read;
+    process.stdout.write(HELP);
+    process.exit(0);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${HELP}`);
+    process.exit(2);
+  }
+}
+
 /** Runs all that is wanted; false when it failed. */
 async function main(): Promise<boolean> {
-  const timesOfFiles = process.argv.includes("--times") ? gatherTimes() : undefined;
+  const timesOfFiles = options.times ? gatherTimes() : undefined;
   const first = await runUnits(unitsOf(root, files, { isAll: wanted.length === 0 }), CONCURRENCY);
   if (timesOfFiles !== undefined) showTimes(first, timesOfFiles());
   const again = files.filter((name) => first.failedFiles.has(name));
@@ -134,8 +160,8 @@ function gatherTimes(): () => FileTime[] {
 // The inner loop has a third of the random cases; `npm test` has all.
 if (pureOnly) process.env["FLOW_PROPERTY_RUNS"] ??= "100";
 
-if (process.argv.includes("--many-seeds")) process.env["FLOW_SIMULATOR_SEEDS"] ??= "10000";
-if (process.argv.includes("--every-form")) process.env["FLOW_EVERY_FORM"] ??= "1";
+if (options["many-seeds"]) process.env["FLOW_SIMULATOR_SEEDS"] ??= "10000";
+if (options["every-form"]) process.env["FLOW_EVERY_FORM"] ??= "1";
 
 // The simulator's new seeds, and the sample of forms, are those of the whole run: a second look that had others would say nothing
 // about the first.
