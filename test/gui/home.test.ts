@@ -106,3 +106,31 @@ test("the palette goes to an execution by the start of its id, to a playbook and
   await palette.waitFor({ state: "hidden" });
   await page.close();
 });
+
+test("Enter right after a text takes what the text names, though its answer is late and the list is of a text before", async () => {
+  const { execution_id: id } = await post("/api/execute", { path: "home/closed", wait_ms: 30_000 });
+  const page = await opened("/catalog");
+  await page.getByRole("heading", { name: "Playbooks" }).waitFor();
+  const palette = page.getByRole("dialog", { name: "Search or run a command" });
+  const combobox = palette.getByRole("combobox");
+  await page.keyboard.press("Control+k");
+  await combobox.fill("home/clo");
+  await palette.getByRole("option", { name: new RegExp(String(id)) }).waitFor();
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  await page.route(/\/api\/executions\?/, async (route) => {
+    await answered;
+    await route.continue();
+  });
+  await combobox.fill("inbox");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/inbox/);
+  await page.keyboard.press("Control+k");
+  await combobox.fill(String(id));
+  await page.keyboard.press("Enter");
+  await palette.getByText("Looking …").waitFor();
+  answer();
+  await page.waitForURL(new RegExp(`/executions/${String(id)}`));
+  await page.unrouteAll({ behavior: "wait" });
+  await page.close();
+});

@@ -151,7 +151,7 @@ function useExecutions(text: string): { executions: readonly Command[]; isLookin
   const isId = /^\d{2,}$/.test(text);
   const isSought = isId || /^[\w/-]{2,}$/.test(text);
   const sought = isId ? { id_prefix: text } : { path_contains: text };
-  const { data, isFetching } = useQuery({
+  const { data, isFetching, isPlaceholderData } = useQuery({
     queryKey: ["palette", sought],
     enabled: isSought,
     placeholderData: keepPreviousData,
@@ -159,16 +159,21 @@ function useExecutions(text: string): { executions: readonly Command[]; isLookin
   });
   const executions = useMemo(
     () =>
-      (isSought ? (data?.executions ?? []) : []).map(
-        ({ execution_id: id, path, status, started_at: at }): Command => ({
-          key: `execution ${id}`,
-          group: "Executions",
-          name: `${path} · ${id}`,
-          detail: `${status.toLowerCase()}, ${agoText(Date.parse(at), Date.now())}`,
-          act: () => void navigate({ to: "/executions/$executionId", params: { executionId: id } }),
-        }),
-      ),
-    [data, isSought, navigate],
+      (isSought ? (data?.executions ?? []) : [])
+        // The answer to a text before this one may have others: Enter would open one of them.
+        .filter(
+          ({ execution_id: id, path }) => !isPlaceholderData || (isId ? id.startsWith(text) : path.includes(text)),
+        )
+        .map(
+          ({ execution_id: id, path, status, started_at: at }): Command => ({
+            key: `execution ${id}`,
+            group: "Executions",
+            name: `${path} · ${id}`,
+            detail: `${status.toLowerCase()}, ${agoText(Date.parse(at), Date.now())}`,
+            act: () => void navigate({ to: "/executions/$executionId", params: { executionId: id } }),
+          }),
+        ),
+    [data, isPlaceholderData, isSought, isId, text, navigate],
   );
   return { executions, isLooking: isSought && isFetching };
 }

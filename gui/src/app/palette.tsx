@@ -10,7 +10,9 @@ export function Palette({ onClose, onKeys }: { onClose(): void; onKeys(): void }
     if (dialog.current?.open === false) dialog.current.showModal();
   }, []);
   const [text, setText] = useState("");
-  const { commands, isLooking } = useCommands(useDeferredValue(text.trim()), onKeys);
+  const wanted = text.trim();
+  const listed = useDeferredValue(wanted);
+  const { commands, isLooking } = useCommands(listed, onKeys);
   const [at, setAt] = useState(0);
   const chosen = Math.min(at, commands.length - 1);
   useEffect(() => document.getElementById(`command-${chosen}`)?.scrollIntoView({ block: "nearest" }), [chosen]);
@@ -20,9 +22,18 @@ export function Palette({ onClose, onKeys }: { onClose(): void; onKeys(): void }
     dialog.current?.close();
     command.act();
   };
+  // Enter is for what was typed, which the list may not show yet.
+  const [isGoing, setGoing] = useState(false);
+  useEffect(() => {
+    if (!isGoing || listed !== wanted || (commands.length === 0 && isLooking)) return;
+    setGoing(false);
+    run(commands[chosen]);
+  });
   const press = (event: KeyboardEvent) => {
+    // Enter ends the composition of a character then.
+    if (event.nativeEvent.isComposing) return;
     const move = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
-    if (event.key === "Enter") run(commands[chosen]);
+    if (event.key === "Enter") setGoing(true);
     else if (move === undefined) return;
     else setAt(Math.max(0, Math.min(commands.length - 1, chosen + move)));
     event.preventDefault();
@@ -51,6 +62,7 @@ export function Palette({ onClose, onKeys }: { onClose(): void; onKeys(): void }
           onChange={(event) => {
             setText(event.target.value);
             setAt(0);
+            setGoing(false);
           }}
           onKeyDown={press}
         />

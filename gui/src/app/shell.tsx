@@ -11,7 +11,10 @@ import { Rail } from "./rail.tsx";
 import { ReachBand } from "./reach-band.tsx";
 import { TokenDialog } from "./token-dialog.tsx";
 
-const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
+const loadPalette = async () => ({ default: (await import("./palette.tsx")).Palette });
+const Palette = lazy(loadPalette);
+/** Once the page is there, the palette is loaded too: what is typed before it is open would go to the page's keys. */
+const PALETTE_AFTER_MS = 2_000;
 
 /** What is open over the page. */
 type Over = "token" | "keys" | "palette";
@@ -23,6 +26,11 @@ export function Shell(): ReactNode {
   // Before the login there is nowhere to go.
   const isLogin = useLocation().pathname === "/login";
   useTitleOfAddress();
+  useEffect(() => {
+    // What fails now is tried again when it is opened.
+    const timer = setTimeout(() => void loadPalette().catch(() => undefined), PALETTE_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
   usePageKeys({ onHelp: () => setOver("keys"), onPalette: () => setOver("palette") });
   useEffect(() => {
     const ask = () => {
