@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { startGui } from "../support/page/gui.ts";
 import { assertUsable } from "../support/page/looks.ts";
@@ -129,8 +130,17 @@ test("an execution runs again from one step alone", async () => {
   await page.getByRole("button", { name: "Run again from here …" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("2 steps keep their results: load, charge").waitFor();
-  await dialog.getByLabel("only this step, nothing after it").check();
-  await dialog.getByRole("button", { name: "Run it" }).click();
+  // At once after it is checked: a plan of it has not been asked for.
+  const sent = page.waitForRequest(
+    (request) => request.url().endsWith("/rerun") && !/dry_run/.test(request.postData() ?? ""),
+  );
+  await page.evaluate(`(async () => {
+    const dialog = document.querySelector("dialog[open]");
+    [...dialog.querySelectorAll("label")].find((label) => label.textContent.startsWith("only this step")).click();
+    await new Promise(requestAnimationFrame);
+    dialog.querySelector("button[type=submit]").click();
+  })()`);
+  assert.equal(((await sent).postDataJSON() as { only?: boolean }).only, true);
   await page.waitForURL((address) => !address.pathname.includes(id));
   await page.getByText("Completed in").waitFor();
   await page.close();

@@ -51,7 +51,7 @@ function RerunDialog({ execution, step, onClose }: DialogProps): ReactNode {
   useEffect(() => {
     if (dialog.current?.open === false) dialog.current.showModal();
   }, []);
-  const { form, change, read } = useForm(execution, step);
+  const { form, change, read, readNow } = useForm(execution, step);
   const plan = usePlan(execution.execution_id, read);
   const rerun = useRerun(execution.execution_id);
   const isReady = read !== undefined && "body" in read && !plan.isError;
@@ -61,7 +61,8 @@ function RerunDialog({ execution, step, onClose }: DialogProps): ReactNode {
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          if (read !== undefined && "body" in read) rerun.mutate(read.body);
+          // What was chosen a moment ago counts, though no plan of it has been asked for yet.
+          void readNow().then((now) => "body" in now && rerun.mutate(now.body));
         }}
       >
         <h1 id="rerun-title">Run again</h1>
@@ -98,7 +99,7 @@ type Change = (part: Partial<RerunForm>) => void;
 function useForm(
   execution: Execution,
   step: string | undefined,
-): { form: RerunForm; change: Change; read: ReadRerun | undefined } {
+): { form: RerunForm; change: Change; read: ReadRerun | undefined; readNow(): Promise<ReadRerun> } {
   const workload = execution.workload as JsonObject;
   const [form, setForm] = useState<RerunForm>(() => ({
     begin: step !== undefined ? "step" : hasFailed(execution) ? "failed" : "start",
@@ -123,7 +124,12 @@ function useForm(
       clearTimeout(timer);
     };
   }, [form, workload]);
-  return { form, change: (part) => setForm((before) => ({ ...before, ...part })), read };
+  const readNow = async () => {
+    const found = await readRerun(form, workload);
+    setRead(found);
+    return found;
+  };
+  return { form, change: (part) => setForm((before) => ({ ...before, ...part })), read, readNow };
 }
 
 function usePlan(executionId: string, read: ReadRerun | undefined) {
