@@ -405,7 +405,7 @@ test("declared inputs have fields of their types; what the server refuses stands
   assert.equal(await page.getByText("Other inputs").count(), 0);
   const run = page.getByRole("button", { name: "Run", exact: true });
   await run.click();
-  await page.getByText("day is required").waitFor();
+  await page.locator("#input-day-problem", { hasText: "day is required" }).waitFor();
   await day.fill("2026-01-31");
   await page.locator("#input-mode").selectOption("full");
   await page.locator("#input-password").fill("canary-0815");
