@@ -79,7 +79,7 @@ async function runUnits(units: readonly TestUnit[], concurrency: number): Promis
       const late = (test: string) => {
         process.stdout.write(`${name} is ended: no test began or ended for ${testMs / 1000} s. Running: ${test}\n`);
       };
-      show(await runUnit(unit, root, late), name);
+      show(await runUnit(unit, late), name);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, runner));

@@ -64,15 +64,29 @@ test("a run with a failed test exits with 1: with a database, of the pure core, 
   assert.equal(twice.code, 1, twice.printed);
 });
 
-test("the second look is at the file that failed, not at all that share its process, also where the failure names its source", async () => {
-  const map = { version: 3, sources: ["../../../test/routes/odd.test.ts"], names: [], mappings: "AAAA;AACA" };
-  const mapped = `${FAILS}//# sourceMappingURL=data:application/json;base64,${btoa(JSON.stringify(map))}\n`;
-  const others = Array.from({ length: 8 }, (_, index) => [`routes/even${index}.test.js`, PASSES]);
-  const files = { ...(Object.fromEntries(others) as Record<string, string>), "routes/odd.test.js": mapped };
-  const { code, printed } = await outcomeOf(files, "--second-look");
-  assert.match(printed, /A second look at 1 file/);
-  assert.match(printed, /test\/routes\/odd\.test\.ts/);
-  assert.equal(code, 1, printed);
+test("the second look is at the file that failed, wherever it stands among those that share its process", async () => {
+  const others = Array.from({ length: 9 }, (_, index) => [`engine/even${index}.test.js`, PASSES]);
+  const all = Object.fromEntries(others) as Record<string, string>;
+  for (const name of ["engine/a.test.js", "engine/even4.test.js", "engine/odd.test.js"]) {
+    const { code, printed } = await outcomeOf({ ...all, [name]: FAILS }, "--second-look");
+    assert.match(printed, /A second look at 1 file/, name);
+    assert.equal(code, 1, printed);
+  }
+});
+
+test("the second look is at a file whose tests stand elsewhere, and at those that a process did not come to the end of", async () => {
+  const shared = FAILS.replace('test("fails"', 'export const contract = () => test("fails"');
+  const files = {
+    "engine/support.js": shared,
+    "engine/a.test.js": 'import { contract } from "./support.js";\ncontract();\n',
+    "engine/b.test.js": PASSES,
+    "engine/c.test.js": PASSES,
+  };
+  assert.match((await outcomeOf(files, "--second-look")).printed, /A second look at 1 file/);
+  const exits = 'import { test } from "node:test";\ntest("exits", () => process.exit(3));\n';
+  const cut = await outcomeOf({ ...files, "engine/a.test.js": PASSES, "engine/b.test.js": exits }, "--second-look");
+  assert.match(cut.printed, /A second look at 2 file/);
+  assert.equal(cut.code, 1, cut.printed);
 });
 
 test("a run in which no test ran exits with 1", async () => {

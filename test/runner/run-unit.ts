@@ -1,4 +1,3 @@
-import { relative, resolve } from "node:path";
 import { run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
 import { descendantsOfChild } from "./descendants.ts";
@@ -22,7 +21,7 @@ export interface UnitRun {
   /** Suites are not counted. */
   passed: number;
   failed: number;
-  /** Files with a failed test; all of them where the process itself failed. */
+  /** Files with a failed test, and those that the process did not come to the end of. */
   failedFiles: Set<string>;
   durationMs: number;
 }
@@ -31,7 +30,7 @@ export interface UnitRun {
  * Runs a unit in a process of its own. When no test in it begins or ends for `testMs`, the process is ended, with all that it started, and
  * the unit has failed: from outside, because a test that spins lets no timer of its own process fire. `onLate` is told which test it was.
  */
-export async function runUnit(unit: TestUnit, root: string, onLate: (test: string) => void): Promise<UnitRun> {
+export async function runUnit(unit: TestUnit, onLate: (test: string) => void): Promise<UnitRun> {
   const result: UnitRun = { events: [], passed: 0, failed: 0, failedFiles: new Set(), durationMs: 0 };
   const began = performance.now();
   const tooLong = new AbortController();
@@ -64,10 +63,7 @@ export async function runUnit(unit: TestUnit, root: string, onLate: (test: strin
       // A suite fails with its tests, which were counted.
       const isSuite = (event.data.details.error as { failureType?: string }).failureType === "subtestsFailed";
       if (!isSuite) result.failed += 1;
-      const file = namesOf(event.data.file ?? "", root).find((name) => unit.files.includes(name));
-      // The process fails with its tests too. Files that it did not come to the end of have failed with it.
-      const failed = file === undefined ? (isSuite ? left : unit.files) : [file];
-      for (const name of failed) result.failedFiles.add(name);
+      for (const name of failedWith(event, unit, left)) result.failedFiles.add(name);
     }
     if (event.type === "test:pass" && event.data.details.type !== "suite") result.passed += 1;
     if (!isSum(event)) result.events.push(event);
@@ -77,9 +73,14 @@ export async function runUnit(unit: TestUnit, root: string, onLate: (test: strin
   return result;
 }
 
-/** What a file may be called among those of a unit: with source maps Node names the one that it was compiled from. */
-function namesOf(file: string, root: string): string[] {
-  return [relative(root, file), relative(resolve(root, "../../test"), file).replace(/\.ts$/, ".js")];
+/**
+ * Files that have failed by this event. In a process of several each is a suite, which fails with its tests, wherever these were
+ * written; at the end the process fails with its suites, and with it the files that it did not come to the end of.
+ */
+function failedWith({ data }: Extract<TestEvent, { type: "test:fail" }>, { files }: TestUnit, left: Iterable<string>) {
+  if (files.length === 1) return files;
+  if (data.nesting > 0) return [];
+  return files.includes(data.name) ? [data.name] : left;
 }
 
 /** True for what Node tells at the end of a process: how many tests passed, failed, and so on. A test may tell something too. */
