@@ -9,33 +9,19 @@ export function Palette({ onClose, onKeys }: { onClose(): void; onKeys(): void }
   useEffect(() => {
     if (dialog.current?.open === false) dialog.current.showModal();
   }, []);
-  const [text, setText] = useState("");
-  const wanted = text.trim();
-  const listed = useDeferredValue(wanted);
-  const { commands, isLooking } = useCommands(listed, onKeys);
-  const [at, setAt] = useState(0);
-  const chosen = Math.min(at, commands.length - 1);
-  useEffect(() => document.getElementById(`command-${chosen}`)?.scrollIntoView({ block: "nearest" }), [chosen]);
-  const run = (command: Command | undefined) => {
-    if (command === undefined) return;
+  const run = (command: Command) => {
     // The page beneath is reached again only when nothing is over it.
     dialog.current?.close();
     command.act();
   };
-  // Enter is for what was typed, which the list may not show yet.
-  const [isGoing, setGoing] = useState(false);
-  useEffect(() => {
-    if (!isGoing || listed !== wanted || (commands.length === 0 && isLooking)) return;
-    setGoing(false);
-    run(commands[chosen]);
-  });
+  const { text, write, commands, chosen, choose, go, isLooking } = useChoice(onKeys, run);
   const press = (event: KeyboardEvent) => {
     // Enter ends the composition of a character then.
     if (event.nativeEvent.isComposing) return;
     const move = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
-    if (event.key === "Enter") setGoing(true);
+    if (event.key === "Enter") go();
     else if (move === undefined) return;
-    else setAt(Math.max(0, Math.min(commands.length - 1, chosen + move)));
+    else choose(Math.max(0, Math.min(commands.length - 1, chosen + move)));
     event.preventDefault();
   };
   return (
@@ -59,11 +45,7 @@ export function Palette({ onClose, onKeys }: { onClose(): void; onKeys(): void }
           spellCheck={false}
           autoComplete="off"
           value={text}
-          onChange={(event) => {
-            setText(event.target.value);
-            setAt(0);
-            setGoing(false);
-          }}
+          onChange={({ target }) => write(target.value)}
           onKeyDown={press}
         />
       </label>
@@ -75,7 +57,7 @@ export function Palette({ onClose, onKeys }: { onClose(): void; onKeys(): void }
             index={index}
             isFirst={command.group !== commands[index - 1]?.group}
             isChosen={index === chosen}
-            onPoint={() => setAt(index)}
+            onPoint={() => choose(index)}
             onChoose={() => run(command)}
           />
         ))}
@@ -83,6 +65,30 @@ export function Palette({ onClose, onKeys }: { onClose(): void; onKeys(): void }
       <Foot nothing={commands.length > 0 ? undefined : isLooking ? "Looking …" : `Nothing matches “${text}”.`} />
     </dialog>
   );
+}
+
+/** What is typed, what matches it, and which of that is chosen; `go` runs it, once the list is of what was typed. */
+function useChoice(onKeys: () => void, run: (command: Command) => void) {
+  const [text, setText] = useState("");
+  const [at, choose] = useState(0);
+  const [isGoing, setGoing] = useState(false);
+  const wanted = text.trim();
+  const listed = useDeferredValue(wanted);
+  const { commands, isLooking } = useCommands(listed, onKeys);
+  const chosen = Math.min(at, commands.length - 1);
+  useEffect(() => document.getElementById(`command-${chosen}`)?.scrollIntoView({ block: "nearest" }), [chosen]);
+  useEffect(() => {
+    if (!isGoing || listed !== wanted || (commands.length === 0 && isLooking)) return;
+    setGoing(false);
+    const command = commands[chosen];
+    if (command !== undefined) run(command);
+  });
+  const write = (typed: string) => {
+    setText(typed);
+    choose(0);
+    setGoing(false);
+  };
+  return { text, write, commands, chosen, choose, go: () => setGoing(true), isLooking };
 }
 
 /** What the keys do; or why nothing is listed. */
