@@ -181,7 +181,12 @@ test("what a running task writes is shown as it comes, and callers and called le
   const answer = page.locator('[data-part="answer"]');
   await answer.getByText(/^Waiting for what it called in/).waitFor();
   await answer.getByRole("link", { name: /^\d+$/ }).click();
-  await page.getByLabel("Log of the task").getByText("tick 2").waitFor();
+  const log = page.getByLabel("Log of the task");
+  await log.getByText("tick 2").waitFor();
+  // What people have scrolled to and marked in it stays: new lines do not make it anew.
+  const before = await log.elementHandle();
+  await log.getByText("tick 5").waitFor();
+  assert.ok(await before?.evaluate((element) => (element as { isConnected: boolean }).isConnected));
   await page.getByLabel("Who called it").getByRole("link", { name: "page/parent" }).click();
   await page.waitForURL(new RegExp(`/executions/${id}`));
   await post(`/api/executions/${id}/cancel`, {});

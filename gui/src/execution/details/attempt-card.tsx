@@ -38,6 +38,7 @@ export function AttemptCard({
   const state = stateOf(attempt);
   // Newest last: that is the order in which they ran. Of many the last are shown.
   const tasks = attempt.tasks.slice(-count);
+  const keys = keysOf(attempt.tasks);
   const inputs = { executionId, commandId: attempt.commandId, attempt: attempt.attempt, iteration: attempt.iteration };
   return (
     <details
@@ -66,7 +67,7 @@ export function AttemptCard({
           )}
           {tasks.map((task, index) => (
             <TaskCard
-              key={`${task.name}/${task.iteration ?? ""}/${task.run}/${task.eventId}`}
+              key={keys[attempt.tasks.length - tasks.length + index]}
               executionId={executionId}
               task={task}
               earlier={tasks.slice(0, index).findLast(({ name }) => name === task.name)}
@@ -81,6 +82,20 @@ export function AttemptCard({
       )}
     </details>
   );
+}
+
+/**
+ * What runs of tasks are known by while they go on: the same name, iteration and number comes again where a task jumps back. An event's
+ * id would be another one with each line that is written, and a new card would lose how far its log is scrolled and what is marked in it.
+ */
+function keysOf(tasks: readonly TaskRun[]): string[] {
+  const times = new Map<string, number>();
+  return tasks.map(({ name, iteration, run }) => {
+    const known = `${name}/${iteration ?? ""}/${run}`;
+    const time = times.get(known) ?? 0;
+    times.set(known, time + 1);
+    return `${known}/${time}`;
+  });
 }
 
 /** When a task runs again: shown while that is still ahead and the execution is open. */
