@@ -39,6 +39,6 @@ test("killed servers lose no step that they ran themselves, and do none twice", 
     await servers[at]!.end("SIGKILL");
     servers[at] = await stand.server({}, port);
   }
-  // A killed server takes the answer to a claim with it: the same command is claimed again, and begun once.
-  await stand.finish(client, ids, { result: { n: LENGTH }, once: "begun" });
+  // A killed server takes the answer to a claim with it: that command is claimed again.
+  await stand.finish(client, ids, { result: { n: LENGTH }, once: true, owed: ["w0", "w1"] });
 });
